@@ -1,6 +1,6 @@
-"""What the core itself brings, registered through the same hooks and the same entry-point group as any plugin.
+"""Parts of the core, registered through the same hooks and the same entry-point group as those of plugins.
 
-Offers only: what a policy does not name is never imported.
+Offers only: parts that a policy does not name are never imported.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ MODELS = {
 """Privacy model -> its class; the module's function `assessors` returns its assessors."""
 
 ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
-"""Privacy models that dealt groups are assessed by as well."""
+"""Privacy models that also assess anatomy groups."""
 
 ON_SETS = ("l-diversity", "t-closeness")
-"""Privacy models that sets are assessed by as well."""
+"""Privacy models that also assess sets."""
 
 ON_SUPPRESSION = (
     "attribute-disclosure",
@@ -43,7 +43,7 @@ ON_SUPPRESSION = (
     "delta-disclosure",
     "k-map",
 )
-"""Privacy models that releases by tuple suppression are assessed by as well."""
+"""Privacy models that also assess releases by tuple suppression."""
 
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
@@ -121,7 +121,7 @@ def rrpolicy_formats() -> Iterable[Offer]:
 
 @hookimpl
 def rrpolicy_sinks() -> Iterable[Offer]:
-    """Offer this process."""
+    """Offer writing by this process."""
     return [Offer("here", "rrpolicy.formats.parts:LOCAL_SINK")]
 
 

@@ -1,4 +1,4 @@
-"""One spelling for every document: JSON with exact rationals, its canonical bytes, and digests."""
+"""Canonical form of documents: JSON with exact rationals, its canonical bytes, and digests."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 """A JSON document. No NaN and no infinity: infinity is the string "inf"."""
 
 Value: TypeAlias = "str | int | float | bool"
-"""A category, as policies and releases write it."""
+"""A category in policies and releases."""
 
 
 def category_text(value: Value) -> str:
-    """Return a category as text: what an engine makes of it, and what people read."""
+    """Return a category as text, as in an engine and for people."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def same_category(value: Value, other: Value) -> bool:
-    """Return whether two categories are one: text is not a number, true is not 1."""
+    """Return whether two categories are equal: text is not a number, true is not 1."""
     return value == other and isinstance(value, bool) == isinstance(other, bool)
 
 
@@ -39,9 +39,9 @@ def canonical(document: Json) -> bytes:
 
 
 def pretty(document: Json) -> bytes:
-    """Return the bytes of a document as files hold it: readable, in the order given, with a final newline.
+    """Return the bytes of a document for files: readable, in the order given, with a final newline.
 
-    Characters that are not seen stand as escapes, so that a document cannot steer the terminal that shows it.
+    Invisible characters are escaped, so that a document cannot control the terminal that shows it.
     """
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     return escape_invisible(text, lambda c: c if c == "\n" else json.dumps(c)[1:-1]).encode()
@@ -64,7 +64,7 @@ def file_digest(path: Path) -> str:
 
 
 def json_number(value: float) -> Json:
-    """Return a number as JSON carries it: infinities become "inf" and "-inf"."""
+    """Return a number for JSON: infinities become "inf" and "-inf"."""
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return value

@@ -1,4 +1,4 @@
-"""Work beside other work: one call at a time, so that writing goes on while the next rows are made; or several."""
+"""Concurrent work: one background call at a time, so that writing overlaps with making the next rows; or several."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ S = TypeVar("S")
 
 
 def worker_count() -> int:
-    """Return how many calls go on at once: as many as there are processors for this process."""
+    """Return the number of concurrent calls: the number of processors for this process."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def map_in_order(call: Callable[[T], S], items: Iterable[T], at_once: int | None = None) -> Iterator[S]:
-    """Yield what a call returns of each item, in their order, while it is made of the next ones.
+    """Yield the results of a call for each item, in their order, while it runs for the next ones.
 
     Args:
         call: for many items at a time.
-        items: taken no further ahead than calls go on.
-        at_once: how many calls; `workers()` by default.
+        items: taken no further ahead than calls run.
+        at_once: number of calls; `worker_count()` by default.
     """
     most = worker_count() if at_once is None else at_once
     running: deque[Future[S]] = deque()
@@ -41,30 +41,30 @@ def map_in_order(call: Callable[[T], S], items: Iterable[T], at_once: int | None
 
 
 class BackgroundRunner:
-    """Runs calls one after the other; what goes wrong in one is raised by the next, or at the end."""
+    """Runs calls one after the other; an error in one is raised by the next, or at the end."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1)
         self._running: Future[Any] | None = None
 
     def run(self, call: Callable[..., object], *positional: object, **named: object) -> None:
-        """Wait for the call before, then begin this one."""
+        """Wait for the previous call, then start this one."""
         self.wait()
         self._running = self._thread.submit(call, *positional, **named)
 
     def wait(self) -> None:
-        """Wait for the call that runs, if any, and raise what went wrong with it."""
+        """Wait for the running call, if any, and raise its error."""
         running, self._running = self._running, None
         if running is not None:
             running.result()
 
     def close(self) -> None:
-        """Wait, and let go of the thread."""
+        """Wait, and release the thread."""
         try:
             self.wait()
         finally:
             self._thread.shutdown()
 
     def abandon(self) -> None:
-        """Let go of the thread when the call that runs has ended, whatever became of it."""
+        """Release the thread when the running call has ended, successful or not."""
         self._thread.shutdown()

@@ -1,8 +1,8 @@
 """Finding plugins: by entry point, distribution by distribution, imported only when they may be.
 
 The entry points of the distribution `rrpolicy` are always available. Others load only when the caller's policy or the
-command line lists their distribution; an unlisted one is never imported, so it cannot break or change what it has no
-part in. What a bundle names is never imported on its word.
+command line lists their distribution; an unlisted one is never imported, so it cannot break or change anything. A
+bundle cannot cause the import of a plugin that it names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @frozen
 class PluginRequest:
-    """A distribution to load plugins from, and where the policy asks for it."""
+    """A distribution to load plugins from, with its position in the policy."""
 
     distribution: str
     entries: Sequence[importlib.metadata.EntryPoint]
@@ -31,7 +31,7 @@ class PluginRequest:
 
     @property
     def version(self) -> str:
-        """Return the installed version; each time it is asked for, the distribution's description is parsed."""
+        """Return the installed version; each access parses the distribution's metadata."""
         found = self.entries[0].dist if self.entries else None
         return found.version if found else ""
 
@@ -45,14 +45,14 @@ def load_registry(
 
     Args:
         plugins: distributions that the policy lists, as PEP 508 requirements such as `acme-oue>=1.2`.
-        place: index in `plugins` -> where it stands in the policy.
-        planned: what a plan that is to be executed was made with: of it, what is not installed is absent, and refused
-            only where something needs it.
+        place: index in `plugins` -> position in the policy.
+        planned: software of a plan to execute: plugins of it that are not installed are absent, and refused only if
+            needed.
 
     Raises:
         PolicyError: RR229 if an entry is not a PEP 508 requirement.
         RefusedError: RR404 if a listed distribution is missing or of another version; RR405 if two distributions
-            provide one name; RR406 if a plugin fails on import.
+            provide the same name; RR406 if a plugin fails on import.
     """
     available = installed_entry_points()
     wanted = {GROUP: PluginRequest(GROUP, available.get(GROUP, ()), None)}
@@ -75,10 +75,10 @@ def load_registry(
 
 
 def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
-    """Import the built-ins, and what a release was made with as far as the caller allows it; the rest is absent.
+    """Import the built-ins, and the plugins of a release that the caller allows; the rest is absent.
 
     Args:
-        stated: what the release says that it was made with.
+        stated: the software of the release, as stated by it.
         allowed: distributions that the caller lists, as PEP 508 requirements.
 
     Raises:
@@ -91,7 +91,7 @@ def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
 
 
 def with_missing_plugins(registry: Registry, stated: Software) -> Registry:
-    """Return a registry that knows which plugins a release was made with that the caller did not allow."""
+    """Return a registry that knows the plugins of a release that the caller did not allow."""
     loaded = {canonicalize_name(plugin.distribution) for plugin in registry.plugins}
     absent = [
         MissingPlugin(
@@ -108,7 +108,7 @@ def with_missing_plugins(registry: Registry, stated: Software) -> Registry:
 
 
 def _uninstalled_plugins(text: str, available: Collection[str], planned: Software) -> list[MissingPlugin]:
-    """Return the plugins of a listed distribution that a plan was made with, if it is not installed any more."""
+    """Return the plugins of a listed distribution that a plan was made with, if it is no longer installed."""
     name = canonicalize_name(_parse_requirement(text, None).name)
     if name in available:
         return []
@@ -159,7 +159,7 @@ def _find_entry_points(
 
 
 def _refuse_shared_names(wanted: Iterable[PluginRequest]) -> None:
-    """Refuse two distributions that declare one entry point: pluggy would silently keep the first."""
+    """Refuse two distributions that declare the same entry point: pluggy would silently keep the first."""
     owner: dict[str, str] = {}
     for w in wanted:
         for entry in w.entries:

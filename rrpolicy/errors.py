@@ -1,8 +1,8 @@
-"""What goes wrong: a place, a problem, and the errors that carry problems out with an exit status.
+"""Errors: a place, a problem, and the exceptions that carry problems with an exit status.
 
 A code is `RR` and three digits; the first digit is the exit status of the command that reports it:
 1 a requirement does not hold, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused.
-Those from 5 on are of any status.
+Codes with a first digit of 5 or more have any status.
 Every code has a page in `rrpolicy/error_codes/`, printed by `rrpolicy explain CODE`.
 """
 
@@ -16,14 +16,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 from rrpolicy.frozen_dataclass import frozen
 
 CODE_PREFIX = "RR"
-"""What codes of rrpolicy itself begin with; plugins have others, with pages of their own."""
+"""Prefix of rrpolicy's codes; plugins have other prefixes, with pages for their codes."""
 PLUGIN_CONTRACT_CODE = "RR413"
-"""The code of a mistake of a plugin."""
+"""Code of an error in a plugin."""
 
 
 @frozen
 class Place:
-    """Where a value stands in a policy file.
+    """Position of a value in a policy file.
 
     Attributes:
         file: path as the user wrote it.
@@ -47,14 +47,14 @@ class Place:
 
 @frozen
 class Problem:
-    """One thing that is wrong, as a person and a machine read it.
+    """One problem, readable by people and machines.
 
     Attributes:
         code: stable, such as `RR203`.
         message: what is wrong; never a value of the data.
         place: where in the policy, if anywhere.
-        expected: what would have been right.
-        hint: what to do.
+        expected: the correct form.
+        hint: the action to take.
     """
 
     code: str
@@ -65,11 +65,11 @@ class Problem:
 
 
 class RRPolicyError(Exception):
-    """An error with one problem or more; nothing was written.
+    """An error with at least one problem; nothing was written.
 
     Attributes:
         problems: what is wrong.
-        asked_of: the policy, release or table that the command line was asked of, as it was named there; "" if none.
+        asked_of: the policy, release or table on the command line, as named there; "" if there is none.
     """
 
     exit_status: ClassVar[int] = 70
@@ -82,7 +82,7 @@ class RRPolicyError(Exception):
         super().__init__("\n".join(map("".join, zip(told, hints, strict=True))))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return how it is made again, in another process as well."""
+        """Return the parts to construct the error again, in another process as well."""
         return type(self), (self.problems,), {"asked_of": self.asked_of}
 
 
@@ -111,11 +111,11 @@ class RefusedError(RRPolicyError):
 
 
 class MissingNameError(RefusedError):
-    """Nothing that is loaded offers a name that a plan or a release holds (RR404).
+    """A name in a plan or a release that no loaded plugin offers (RR404).
 
     Attributes:
-        what: kind of the thing, such as `privacy model`.
-        name: of the thing.
+        what: kind of the part, such as `privacy model`.
+        name: of the part.
     """
 
     def __init__(self, what: str, name: str, expected: str | None = None) -> None:
@@ -125,16 +125,16 @@ class MissingNameError(RefusedError):
 
 
 class HasProblems(Protocol):
-    """Whatever says what stands in the way."""
+    """A result with problems."""
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what stands in the way; nothing if it passes."""
+        """Return the problems; empty if it passes."""
         ...
 
     @property
     def exit_status(self) -> int:
-        """Return the exit status of the command that asked."""
+        """Return the exit status of the command."""
         ...
 
 
@@ -142,13 +142,13 @@ P = TypeVar("P", bound=HasProblems)
 
 
 class GatedResult:
-    """What was asked and decided: it passes, or says in `problems` why not."""
+    """A decided result: it passes, or `problems` contains the reasons why not."""
 
     __slots__ = ()
 
     @property
     def passed(self: HasProblems) -> bool:
-        """Return whether nothing stands in the way."""
+        """Return whether there are no problems."""
         return not self.problems
 
     @property
@@ -160,7 +160,7 @@ class GatedResult:
         return RefusedError.exit_status if refused else RequirementError.exit_status
 
     def require(self: P) -> P:  # noqa: PYI019 Self has no problems
-        """Return it if it passes.
+        """Return the result itself if it passes.
 
         Raises:
             RefusedError: with its problems, if one of them refuses it (RR4xx).

@@ -1,4 +1,4 @@
-"""What everything reports with: a measure, a finding, its verdict, and the least that recomputes it."""
+"""Measures, findings and verdicts, each with the least data that recomputes it."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 
 VALUE = " = "
-"""Stands between an attribute and its value in what a number speaks of."""
+"""Separator of an attribute and its value in the subject of a number."""
 Bound: TypeAlias = Literal["max", "min"]
-"""Whether a limit is the most or the least that a number may be."""
+"""Whether a limit is a maximum or a minimum."""
 BOUND_WORDS: Mapping[Bound, Literal["at most", "at least"]] = {"max": "at most", "min": "at least"}
 ERRORS = 3
-"""Standard errors up to the end of an estimate that a limit decides by: one-sided, at a confidence of 99.9 %."""
+"""Standard errors from an estimate to the end that decides against a limit: one-sided, 99.9 % confidence."""
 WITHHELD = "as the policy requires"
-"""Stands for a requirement whose limit is withheld."""
+"""Text in place of a requirement whose limit is withheld."""
 READ_CORRECTLY = "value read correctly"
-"""Names the chance that the value read off a drawn record is the true one, whosever record it is."""
+"""Name of the probability that the value read from a drawn record is the true one, for any record."""
 V_OF = "Cramér's V of "
-"""Begins the name of how strongly a column that is assumed unlinkable goes with what is randomised."""
+"""Prefix of the name of the association of an assumed unlinkable column with a randomised one."""
 MAXIMUM_POSTERIOR = "maximum posterior"
-"""Names the chance that a record had the value that its released one points to most, for one who knows the record."""
+"""Name of the probability of a record's likeliest original value, for an attacker who knows the record."""
 UNCHECKED = "Every record is suppressed: there is no class of records that could be checked."
-"""An assumption of findings on classes where there are none: nothing is achieved, and limits are not met."""
+"""Assumption of findings on equivalence classes if there are none: nothing is achieved, limits are not met."""
 CONDITION = "given the published parameters"
-"""Follows what holds only for an attacker who does not ask how the published description was derived from the table."""
+"""Suffix of statements that ignore how the published description was derived from the table."""
 
 
 class Basis(IntEnum):
-    """The least that recomputes a number; public/ may show numbers up to RELEASE."""
+    """The least data that recompute a number; public/ may show numbers up to RELEASE."""
 
     POLICY = 0
     CHANNEL = 1
@@ -48,7 +48,7 @@ class Basis(IntEnum):
 
 
 class Risk(StrEnum):
-    """What may happen to a person."""
+    """A harm to a person."""
 
     LINKING = "linking"
     READING = "reading"
@@ -63,7 +63,7 @@ _RISKS = {Risk.LINKING: "linking a record to a person", Risk.READING: "reading a
 
 
 class Standing(StrEnum):
-    """How a number stands to the truth."""
+    """Relation of a number to the true one: exact, an upper bound or an estimate."""
 
     EXACT = "exact"
     UPPER_BOUND = "upper bound"
@@ -87,17 +87,17 @@ class Measure:
     error: float = 0.0
 
     def end(self, bound: Bound) -> float:
-        """Return the number that a limit decides by: of an estimate the end that speaks against it, else the number.
+        """Return the number that a limit decides by: the unfavourable end of an estimate's interval, else the number.
 
         Args:
-            bound: of a limit that is the most, the upper end, `ERRORS` standard errors above; else the lower one.
+            bound: for a maximum the upper end, `ERRORS` standard errors above; for a minimum the lower one.
         """
         margin = ERRORS * self.error if self.standing is Standing.ESTIMATE else 0.0
         return self.value + margin if bound == "max" else self.value - margin
 
 
 class Origin(StrEnum):
-    """Where a parameter comes from; what is chosen from the data is a statistic of the data."""
+    """Source of a parameter; a parameter chosen from the data is a statistic of the data."""
 
     POLICY = "fixed by the policy"
     RECORDS = "solved from the requirements and the number of records"
@@ -108,39 +108,39 @@ class Origin(StrEnum):
 
 @frozen
 class Derived:
-    """A statistic of the original, beyond the number of records, that public/ tells or that was needed to make it.
+    """A statistic of the original, beyond the record count, that public/ discloses or that producing it needed.
 
-    An attacker who knows all records but one recomputes it for each candidate of that one, and excludes those that
-    differ.
+    An attacker who knows all records but one recomputes it for each candidate value of that one, and excludes
+    candidates with another result.
 
     Attributes:
         id: what a policy accepts, such as `parameters:sex`, `domain:age`, `marginal:race`, `node` or `released`.
-        meaning: what of the original it tells, in words.
+        meaning: the disclosed property of the original, in words.
     """
 
     id: str
     meaning: str
 
     def __str__(self) -> str:
-        """Return the id with its meaning."""
         return f"{self.id}: {self.meaning}"
 
 
 @frozen
 class Companion:
-    """A number that stands beside a finding so that nobody takes one for the other.
+    """A measure related to a finding, and shown with it to avoid confusion of the two.
 
     Attributes:
-        name: what it is.
+        name: of the measure.
         measure: the number.
         basis: the least that recomputes it.
-        meaning: what it says, in a sentence.
-        of: the value it speaks of, such as `disease = Flu`; "" for the finding as a whole.
+        meaning: the meaning of the number, in a sentence.
+        of: the value concerned, such as `disease = Flu`; "" for the finding as a whole.
         compares_tables: as of `Finding`.
         given: as of `Finding`.
-        chance_of: the risk that the number is the chance of, for the person who is worst off; None if it is none.
-        certain_of: the risk that befalls so many people with certainty, if the number counts them; else None.
-        limit: the limit of this number, where values have limits of their own; else None.
+        chance_of: the risk whose probability the number is, for the person at highest risk; None if it is no
+            probability.
+        certain_of: the risk that is certain for as many people as the number counts; else None.
+        limit: the limit of this number, if single values have limits; else None.
     """
 
     name: str
@@ -156,16 +156,16 @@ class Companion:
 
 
 class RelatedNumber(Protocol):
-    """What stands beside a finding: a companion, or a companion as a report shows it."""
+    """A number related to a finding: a companion, or its row in a report."""
 
     @property
     def name(self) -> str:
-        """Return what it is."""
+        """Return the measure's name."""
         ...
 
     @property
     def of(self) -> str:
-        """Return the value it speaks of."""
+        """Return the value concerned; "" for the finding as a whole."""
         ...
 
 
@@ -174,7 +174,7 @@ N = TypeVar("N", bound=RelatedNumber)
 
 @frozen
 class ValueTable(Generic[N]):
-    """The same numbers of several values of one attribute, so that they are read side by side.
+    """The same measures of several values of one attribute, side by side.
 
     Attributes:
         of: the attribute.
@@ -189,13 +189,13 @@ class ValueTable(Generic[N]):
 
 
 def by_value(companions: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N], ...]]:
-    """Part what stands beside a finding: what speaks of the whole, and one table an attribute of what speaks of values.
+    """Separate the measures of the whole finding from those of single values; return one table per attribute.
 
     Args:
-        companions: in any order; `of` is `attribute = value` for what speaks of a value.
+        companions: in any order; `of` is `attribute = value` for a measure of one value.
 
     Returns:
-        what is in no table, in order; and the tables. Values with other columns make a table of their own.
+        the measures in no table, in order; and the tables. Values with other columns form another table.
     """
     values: dict[str, list[N]] = {}
     for item in companions:
@@ -219,14 +219,14 @@ def by_value(companions: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N
 
 @frozen
 class Profile:
-    """How a risk is spread over people: `people[i]` of them lie in (edges[i], edges[i+1]]. Audit only.
+    """Distribution of a risk across people: `people[i]` of them lie in (edges[i], edges[i+1]]. Audit only.
 
     Attributes:
-        quantity: what is spread, in words.
+        quantity: the risk measure, in words.
         edges: len(people) + 1 increasing bounds; the first bin is closed at both ends.
-        before: the same of the untouched table, where it is known.
-        top: the groups at the top, `(description, value, people)`.
-        limits: what is spread is held against them: `(the values that a limit is of, limit)`, "" for all.
+        before: the same distribution for the original table, if known.
+        top: the highest-risk groups, `(description, value, people)`.
+        limits: limits of the risk measure: `(the values that a limit applies to, limit)`, "" for all.
     """
 
     quantity: str
@@ -239,31 +239,33 @@ class Profile:
 
 @frozen
 class Finding:
-    """One requirement, or one measurement without a limit, and what was found.
+    """One requirement, or one measurement without a limit, and its result.
 
     Attributes:
-        code: what kind of finding, such as `pk-anonymity` or `conforms`; stable.
+        code: kind of finding, such as `pk-anonymity` or `conforms`; stable.
         model: the privacy model's name.
         requirement: the requirement in words with its limit, such as `k >= 2`.
-        place: where the policy states it; None for what no policy states.
+        place: position in the policy; None if no policy states it.
         achieved: the number achieved; None if undecided.
-        limit: the limit; None where there is none.
+        limit: the limit; None if there is no limit.
         verdict: None for a measurement without a limit.
         basis: the least that recomputes `achieved`.
-        adversary: whom the number speaks of, in a sentence.
-        assumptions: what it rests on.
-        companions: what must be read beside it.
-        profile: how it is spread over people (audit only).
+        adversary: the attacker whom the number applies to, in a sentence.
+        assumptions: the conditions of the result.
+        companions: related measures.
+        profile: distribution across people (audit only).
         groups_over: equivalence classes over the limit (audit only).
         people_over: people in them (audit only).
-        reference: where the formula stands.
+        reference: source of the formula.
         assessor: name of the assessor, with its distribution.
-        compares_tables: it bounds what a release tells of one table against another, through the same channel. A
-            channel, or a decision to release, that another table would not have had then takes it out of what it says.
-        given: ids of the derived statistics that it is conditional on; empty if it is not. See `under`.
-        identity: what machines call the entry that asks for it; see `rrpolicy.policy.identity`. "" where none does.
-        chance_of: the risk that `achieved` is the chance of, for the person who is worst off; None if it is none.
-        promise: the requirement as a sentence for people; "" if its model says none, or it is none.
+        compares_tables: the number bounds how well a release through one channel distinguishes two tables. It does not
+            cover a channel, or a decision to release, that would have been different for the other table.
+        given: ids of the derived statistics that it is conditional on; empty if unconditional. See `under`.
+        identity: stable id of the policy's entry that requires it; see `rrpolicy.policy.identity`. "" if no entry does.
+        chance_of: the risk whose probability `achieved` is, for the person at highest risk; None if it is no
+            probability.
+        promise: the requirement as a sentence for people; "" if its model has no such sentence, or without a
+            requirement.
     """
 
     code: str
@@ -290,7 +292,7 @@ class Finding:
 
     @property
     def by_limit(self) -> tuple[Companion, ...]:
-        """Return, where values have limits of their own, the number nearest to each of the limits."""
+        """Return, if single values have limits, the number nearest to each of the limits."""
         found: dict[tuple[str, Fraction], Companion] = {}
         for companion in self.companions:
             if companion.limit is not None:
@@ -300,16 +302,16 @@ class Finding:
 
     @property
     def stated(self) -> str:
-        """Return the requirement, and that it is met conditionally, if so."""
+        """Return the requirement, marked if it is met conditionally."""
         return f"{self.requirement}, {CONDITION}" if self.given else self.requirement
 
     def under(self, derived: Sequence[Derived], *, elsewhere: bool = False) -> Finding:
-        """Return the finding as it stands beside what was derived from the original.
+        """Return the finding made conditional on the statistics derived from the original.
 
         Args:
-            derived: every such statistic. What compares tables becomes conditional on all of them, here and beside it,
-                unless it is infinite and promises nothing.
-            elsewhere: parameters were chosen on another table, which is then assumed to tell nothing of this one.
+            derived: every such statistic. A measure that compares tables, related ones included, becomes conditional on
+                all of them, unless it is infinite and guarantees nothing.
+            elsewhere: parameters were chosen on another table, which is assumed to contain no information on this one.
         """
         ids = tuple(d.id for d in derived)
         companions = tuple(
@@ -331,8 +333,8 @@ class Finding:
         """Return the finding with numbers only up to a basis; public/ may hold those up to RELEASE.
 
         Args:
-            basis: numbers whose basis lies above are left out, the limit with them: which of several limits binds is a
-                statistic too. The requirement and the verdict always stay.
+            basis: numbers with a higher basis are omitted together with the limit: the choice among several limits is a
+                statistic too. The requirement and the verdict always remain.
         """
         if basis is Basis.ORIGINAL:
             return self
@@ -341,16 +343,16 @@ class Finding:
         return shown if self.basis <= basis else replace(shown, achieved=None, limit=None)
 
     def withheld(self) -> Finding:
-        """Return the finding as a release states it that withholds its matrices: which model, and whether it holds.
+        """Return the finding for a release that withholds its matrices: the model and the verdict only.
 
-        With one randomised attribute epsilon is its keep probability, and where parameters are solved from a limit, so
-        is the limit.
+        With one randomised attribute epsilon determines its keep probability; so does the limit if parameters are
+        solved from it.
         """
         shown = self.up_to(Basis.POLICY)
         return replace(shown, requirement=WITHHELD, achieved=None, limit=None, companions=(), promise="")
 
     def to_json(self) -> dict[str, Json]:
-        """Return the finding as plain data; of its place the line alone, as the policy's digest names the file."""
+        """Return the finding as plain data; its place is the line alone, as the policy's digest identifies the file."""
         return {
             **record(self),
             "place": place_to_json(self.place),
@@ -359,10 +361,10 @@ class Finding:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Finding:
-        """Read what `to_json` wrote; the place is in no file.
+        """Read the output of `to_json`; no file contains the place.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if the document is no finding.
         """
         told = {key: value for key, value in document.items() if key not in {"place", "limit"}}
         place = document.get("place")
@@ -371,19 +373,19 @@ class Finding:
 
 @frozen
 class UtilityFinding:
-    """One [[utility]] entry and what is to be expected.
+    """One [[utility]] entry and its expected value.
 
     Attributes:
         metric: its name.
         options: of the metric.
-        expected: None where N and the channel do not tell, or for the public.
-        limit: the most, or the least, it may be.
-        verdict: whether it is met.
-        meaning: what the number says.
-        place: where the policy states it; no document tells.
-        identity: what the entry is called, such as `utility/expected-l2?attributes=age`; a waiver names it so.
-        bound: whether the limit is the most or the least.
-        companions: what must be read beside the expectation; none for the public.
+        expected: None if N and the channel do not determine it, or for the public.
+        limit: the maximum or minimum allowed.
+        verdict: whether the limit is met.
+        meaning: the meaning of the number.
+        place: position in the policy; in no document.
+        identity: stable id of the entry, such as `utility/expected-l2?attributes=age`, as waivers use it.
+        bound: whether the limit is a maximum or a minimum.
+        companions: related measures; empty for the public.
     """
 
     metric: str
@@ -404,9 +406,9 @@ class UtilityFinding:
 
     @property
     def simulated(self) -> str:
-        """Return from what an expectation was estimated, such as `100 draws, seed 1`; "" where it was not.
+        """Return the source of an expectation estimated by simulation, such as `100 draws, seed 1`; else "".
 
-        Draws of a number without a range that are all alike have no error, which bounds nothing: it says so.
+        If all draws of an unbounded number are equal, the standard error is 0 and bounds nothing: the text states that.
         """
         if self.expected is None or self.expected.standing is not Standing.ESTIMATE or "draws" not in self.options:
             return ""
@@ -415,7 +417,7 @@ class UtilityFinding:
 
     @property
     def over(self) -> str:
-        """Return over what it speaks, as the entry says: its attributes, then its other options; "" if nothing."""
+        """Return the entry's scope: its attributes, then its other options; "" if it has neither."""
         unsaid = {"target", "draws", "seed"}
         said = {key: value for key, value in self.options.items() if value is not None and key not in unsaid}
         attributes = said.pop("attributes", None) or said.pop("attribute", None) or []
@@ -423,7 +425,7 @@ class UtilityFinding:
         return ", ".join([*map(str, names), *(f"{key} = {value}" for key, value in said.items())])
 
     def public(self) -> UtilityFinding:
-        """Return the finding as the public may see it: without numbers, which are statistics of the original."""
+        """Return the finding for the public: without numbers, which are statistics of the original."""
         return replace(self, expected=None, companions=())
 
     def to_json(self) -> dict[str, Json]:
@@ -432,14 +434,14 @@ class UtilityFinding:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> UtilityFinding:
-        """Read what `to_json` wrote.
+        """Read the output of `to_json`.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if the document is no finding.
         """
         return read(cls, {key: value for key, value in document.items() if key != "limit"})
 
 
 def place_to_json(place: Place | None) -> Json:
-    """Return where a finding is asked for, without the file: that is named by the policy's digest."""
+    """Return a finding's place in the policy without the file, which the policy's digest identifies."""
     return None if place is None else {"line": place.line, "column": place.column, "key": place.key}

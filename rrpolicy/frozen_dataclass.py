@@ -1,7 +1,7 @@
-"""Frozen dataclasses that are quick to define.
+"""Frozen dataclasses that are fast to define.
 
-`dataclasses.dataclass` compiles six methods of every class whenever the program starts. Those that differ between
-classes by the names of their fields alone stand here once; the constructor is compiled when a class is first used.
+`dataclasses.dataclass` compiles six methods of every class whenever the program starts. Methods that differ between
+classes only by the names of fields are defined here once; the constructor is compiled at the first use of a class.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def frozen(cls: Any = None, /, *, slots: bool = True, kw_only: bool = False, eq:
     """Make a class a dataclass that is frozen, with the behaviour of `dataclasses.dataclass(frozen=True)`.
 
     Args:
-        cls: the class; None where the decorator is called with options.
-        slots: without, objects can hold more than their fields (what is cached), and classes can have several bases.
+        cls: the class; None if the decorator is called with options.
+        slots: without, objects can have more than their fields (cached values), and classes can have several bases.
         kw_only: whether fields are given by name alone.
         eq: whether objects with equal fields are equal; without, each equals itself alone.
     """
@@ -45,7 +45,7 @@ def frozen(cls: Any = None, /, *, slots: bool = True, kw_only: bool = False, eq:
         shared |= {"__getstate__": _state_of, "__setstate__": _restore_state}
     if eq:
         shared |= {"__eq__": _equal}
-        if own.get("__hash__") is None:  # Python's own mark of a class that defines equality
+        if own.get("__hash__") is None:  # Python's mark of a class that defines equality
             cls.__hash__ = _hash
     for name, method in shared.items():
         if name not in own:
@@ -56,7 +56,7 @@ def frozen(cls: Any = None, /, *, slots: bool = True, kw_only: bool = False, eq:
 
 
 class _LazyConstructor:
-    """The constructor of a class until it is needed: then it gives way to the compiled one."""
+    """Placeholder of a class's constructor: at its first use the compiled one replaces it."""
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         cls: Any = next((each for each in owner.__mro__ if vars(each).get("__init__") is self), None)
@@ -76,7 +76,7 @@ def _compile_constructor(cls: Any) -> Any:
         known[default] = each.default_factory if made else each.default
         value = f"{default}()" if made else default
         if not each.init and not made and each.default is MISSING:
-            continue  # whoever wants it sets it
+            continue  # left unset for the class to set
         if each.init:
             optional = f"{name}={'MISSING' if made else default}"
             parameter = optional if made or each.default is not MISSING else name
@@ -134,5 +134,5 @@ def _hash_values(cls: Any) -> Callable[[Any], tuple[Any, ...]]:
 
 
 def _values_getter(names: Sequence[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives the values of fields; of a single one as a tuple, too."""
+    """Return a function that returns the values of fields, as a tuple even for a single field."""
     return attrgetter(*names) if len(names) > 1 else lambda of: tuple(getattr(of, name) for name in names)

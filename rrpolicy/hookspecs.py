@@ -1,9 +1,8 @@
 """Every hook of rrpolicy. A plugin implements those it needs and registers under the entry-point group `rrpolicy`.
 
 Each hook is called once, when a policy, a bundle or a command is opened; none is called during a draw. Each returns an
-iterable, of the things themselves or of offers: a name and where the thing stands. An offer is imported when a policy
-uses its name, so that a check stays fast however many plugins there are. Two plugins that offer the same name are
-refused (exit 4).
+iterable of parts or of offers: a name and the location of the part. An offer is imported when a policy uses its name,
+so that a check stays fast with any number of plugins. Two plugins that offer the same name are refused (exit 4).
 
     from rrpolicy.plugin import Offer, hookimpl
 
@@ -11,7 +10,7 @@ refused (exit 4).
     def rrpolicy_mechanisms():
         return [Offer("acme-oue", "acme_oue.mechanism:UnaryEncoding")]
 
-An offer of assessors has the privacy model's name, and stands for a function that returns them.
+An offer of assessors has the privacy model's name, and refers to a function that returns them.
 """
 
 from __future__ import annotations
@@ -39,22 +38,22 @@ hookimpl = pluggy.HookimplMarker("rrpolicy")
 
 @hookspec
 def rrpolicy_mechanisms() -> Iterable[Mechanism[Any] | Offer]:  # type: ignore[empty-body]
-    """Offer mechanisms: they read a policy and counts, and plan a channel. Called when a policy is opened."""
+    """Offer mechanisms, which read a policy and counts and plan a channel. Called when a policy is opened."""
 
 
 @hookspec
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:  # type: ignore[empty-body]
-    """Offer channel and axis kinds. Called when a plan or a release that holds them is read."""
+    """Offer channel and axis kinds. Called when a plan or a release that contains them is read."""
 
 
 @hookspec
 def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any] | Offer]:  # type: ignore[empty-body]
-    """Offer privacy models: what a policy may require. Called when a policy is opened."""
+    """Offer privacy models, the kinds of requirements of a policy. Called when a policy is opened."""
 
 
 @hookspec
 def rrpolicy_assessors() -> Iterable[Assessor | Offer]:  # type: ignore[empty-body]
-    """Offer assessors: they decide a requirement for a channel kind. Two that handle the same case are refused."""
+    """Offer assessors, which decide a requirement for a channel kind. Two for the same case are refused."""
 
 
 @hookspec
@@ -69,22 +68,22 @@ def rrpolicy_sources() -> Iterable[Source]:  # type: ignore[empty-body]
 
 @hookspec
 def rrpolicy_renderers() -> Iterable[Renderer | Offer]:  # type: ignore[empty-body]
-    """Offer renderers of the report. Called when a release is written or a report is asked for."""
+    """Offer renderers of the report. Called when a release is written or a report is requested."""
 
 
 @hookspec
 def rrpolicy_formats() -> Iterable[Format | Offer]:  # type: ignore[empty-body]
-    """Offer formats of released tables: written, read back, told to analysts. Called when a policy or bundle is opened.
+    """Offer formats of released tables: writing, reading, metadata. Called when a policy or bundle is opened.
 
-    Anyone who verifies or estimates a release in such a format needs the plugin, and lists it.
+    Verifying or estimating a release in such a format needs the plugin, which must be listed.
     """
 
 
 @hookspec
 def rrpolicy_sinks() -> Iterable[FileSink | Offer]:  # type: ignore[empty-body]
-    """Offer what expands drawn counts and writes the files of a release elsewhere. Called when a release names a sink.
+    """Offer sinks, which expand drawn counts and write a release's files elsewhere. Called when a release names a sink.
 
-    Anyone who verifies or estimates the release does not need the plugin: the files are those of the format.
+    Verifying or estimating the release does not need the plugin: the files are those of the format.
     """
 
 
@@ -95,8 +94,8 @@ def rrpolicy_estimators() -> Iterable[Estimator | Offer]:  # type: ignore[empty-
 
 @hookspec
 def rrpolicy_codes() -> Iterable[tuple[str, str]]:  # type: ignore[empty-body]
-    """Offer pages on codes of the plugin's own, which its errors carry: each code with its page in Markdown.
+    """Offer pages on the codes of the plugin's errors: each code with its page in Markdown.
 
-    Called by `rrpolicy explain CODE --plugin DISTRIBUTION`. A code is capital letters that tell the plugin, and a
+    Called by `rrpolicy explain CODE --plugin DISTRIBUTION`. A code is capital letters that identify the plugin, and a
     number: `ACME101`. Codes of rrpolicy itself (RR and digits) and those of other plugins are refused.
     """

@@ -1,4 +1,4 @@
-"""What a mechanism is: it reads a policy and counts and proposes a channel. It never draws, assesses or decodes."""
+"""Interface of mechanisms: read a policy and counts and propose a channel; never draw, assess or decode."""
 
 from __future__ import annotations
 
@@ -25,24 +25,25 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 def parameters_of(attribute: str) -> Derived:
-    """Return the statistic that an attribute's parameters are once they are chosen from the data."""
+    """Return the derived statistic of an attribute's parameters that are chosen from the data."""
     return Derived(f"parameters:{attribute}", f"the parameters of '{attribute}' were chosen from the data")
 
 
 @frozen
 class Outline:
-    """What a mechanism will plan, as far as no data are needed to say it.
+    """Properties of a mechanism's plan that are known without data.
 
     Attributes:
         channel: the channel class.
         axes: (attributes, axis class) in order; empty for channels without axes.
-        fixed: the channel itself, if the policy alone determines it; `check` then assesses it.
-        kept: quasi-identifiers and sensitive attributes that the mechanism, being what it is, releases as they are,
-            such as anatomy's quasi-identifiers. Of any other that is released unchanged the policy must say why.
+        fixed: the channel, if the policy alone determines it; `check` then assesses it.
+        kept: quasi-identifiers and sensitive attributes that the mechanism by definition releases unmodified, such as
+            anatomy's quasi-identifiers. For any other attribute that is released unchanged the policy must state a
+            reason.
         solved: attributes whose parameters are solved from the requirements: they are statistics of the table
             (`parameters:<attribute>`) if a requirement reads it, or something else of the description comes from it.
-        derived: what the plan chooses from the table, or tells of it, whatever the requirements; observed domains and
-            the decision to release are the core's to add.
+        derived: statistics that the plan chooses from the table or discloses, under any requirements; the core adds
+            observed domains and the decision to release.
     """
 
     channel: type[Channel]
@@ -53,9 +54,9 @@ class Outline:
     derived: tuple[Derived, ...] = ()
 
     def unchanged(self, policy: Policy) -> tuple[Attribute, ...]:
-        """Return the attributes that are released as they are by the policy's own choice, in its order.
+        """Return the attributes that are released unmodified by the policy's choice, in its order.
 
-        Without axes, only insensitive attributes are: what a channel without axes does to the others is its definition.
+        Without axes these are only insensitive attributes: a channel without axes defines its treatment of the others.
         """
         changed = {name for names, axis in self.axes if axis is not Identity for name in names}
         changed |= set(self.kept)
@@ -66,13 +67,13 @@ class Outline:
 
 @frozen
 class Task:
-    """What a mechanism gets to plan with.
+    """Input of a mechanism's planning.
 
     Attributes:
         policy: resolved, with observed domains filled in.
-        original: the table; or only the number of records (`plan --expected-rows`, data are then not at hand).
+        original: the table; or only the number of records (`plan --expected-rows`, without data).
         requirements: every requirement with the assessor that will decide it.
-        progress: called with (what is being done, share done in [0, 1]).
+        progress: called with (current step, share done in [0, 1]).
     """
 
     policy: Policy
@@ -86,7 +87,7 @@ class Task:
         return self.original if isinstance(self.original, int) else self.original.records
 
     def require_domains(self) -> None:
-        """Refuse a plan whose observed domains are not known, as only the number of records is given.
+        """Refuse a plan whose observed domains are unknown, as only the number of records is given.
 
         Raises:
             PolicyError: RR255.
@@ -97,11 +98,11 @@ class Task:
 
 
 def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
-    """Return the error (RR255) of a plan that needs data and has only their number.
+    """Return the error (RR255) of a plan that needs data but has only the number of records.
 
     Args:
-        what: needs the data.
-        key: below [mechanism], where the policy says so.
+        what: the part that needs the data.
+        key: below [mechanism], that requires it.
         task: for the place.
     """
     return _needs_data_error(what, task.policy.place(f"mechanism.{key}"))
@@ -114,15 +115,15 @@ def _needs_data_error(what: str, place: Place | None) -> PolicyError:
 
 @frozen
 class Remark:
-    """Something the plan says about how the channel was chosen, or that needs a person's judgement.
+    """A note in the plan on how the channel was chosen, or on a point that needs judgement.
 
     Attributes:
-        name: what kind of remark it is.
+        name: kind of remark.
         text: in words.
         measure: its number.
-        attribute: the attribute that it speaks of; "" if it is not of one alone.
-        other: the attribute that this one is held against; "" if there is none.
-        vacuous: the identity of the requirement that limits nothing; "" if it is of none.
+        attribute: the attribute concerned; "" if it does not concern one alone.
+        other: the attribute that this one is compared with; "" if there is none.
+        vacuous: the identity of the requirement that limits nothing; "" if there is none.
     """
 
     name: str
@@ -135,14 +136,14 @@ class Remark:
 
 @frozen
 class Proposal:
-    """What a mechanism planned.
+    """Result of a mechanism's planning.
 
     Attributes:
         channel: the proposed channel; the assessors alone decide.
-        origins: attribute -> where its parameters come from.
+        origins: attribute -> source of its parameters.
         unrounded: attribute -> the solution before rounding, in words of the mechanism, such as
             {"retention_probability": 0.228…}.
-        remarks: gain over another allocation, starts that agreed, what the solution rests on.
+        remarks: gain over another allocation, starts that agreed, assumptions of the solution.
     """
 
     channel: Channel
@@ -152,11 +153,11 @@ class Proposal:
 
 
 class Mechanism(Protocol[Options]):
-    """Plans, deterministically; nothing after planning needs it installed."""
+    """Planner of channels, deterministic; no step after planning needs it installed."""
 
     @property
     def name(self) -> str:
-        """Return the name that policies use."""
+        """Return the name for policies."""
         ...
 
     @property
@@ -165,7 +166,7 @@ class Mechanism(Protocol[Options]):
         ...
 
     def outline(self, options: Options, policy: Policy) -> Outline:
-        """Return what will be planned, without data.
+        """Return the properties of the plan that are known without data.
 
         Raises:
             PolicyError: if the options do not fit the policy (RR23x), each problem with its place.
@@ -176,7 +177,7 @@ class Mechanism(Protocol[Options]):
         """Return the channel.
 
         Raises:
-            RequirementError: if the requirements cannot be achieved (RR102), saying what would help.
+            RequirementError: if the requirements cannot be achieved (RR102), with a remedy.
             PolicyError: if data are needed and only the number of records is given (RR255).
         """
         ...

@@ -1,4 +1,4 @@
-"""Offering something by name before it is imported, so that a policy loads only what it uses; and who offered."""
+"""Offers of parts by name before they are imported, so that a policy loads only the parts that it uses."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ T = TypeVar("T")
 
 @frozen
 class Offer:
-    """A name and where its implementation stands. Hooks return offers or the things themselves.
+    """A name with the location of its implementation. Hooks return offers or the parts themselves.
 
     Attributes:
-        name: what policies call it; of an assessor, the privacy model's name.
-        where: `package.module:attribute`; a class is called without arguments when first asked for.
-        channel: of assessors, the kind of channel that they handle; they are imported for no other. Empty: for any.
-        recorded: of mechanisms, an earlier name, under which resolved policies record it: their digests, and with them
-            plans, ledgers and series, outlive the change of a name. Policies may use it too. Empty: the name.
-        aliases: of mechanisms, other names that policies may use.
+        name: name in policies; for an assessor, the privacy model's name.
+        where: `package.module:attribute`; a class is called without arguments at its first use.
+        channel: for assessors, the kind of channel that they handle; they are imported for no other. Empty: for any.
+        recorded: for mechanisms, an earlier name, under which resolved policies record it: their digests, and with them
+            plans, ledgers and series, remain valid after a change of name. Policies may use it too. Empty: the name.
+        aliases: for mechanisms, other names that policies may use.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Offer:
     aliases: tuple[str, ...] = ()
 
     def load(self) -> Any:
-        """Import and return the thing."""
+        """Import and return the part."""
         module, _, attribute = self.where.partition(":")
         thing = getattr(importlib.import_module(module), attribute)
         return thing() if isinstance(thing, type) else thing
@@ -52,13 +52,13 @@ class PluginInfo:
 
 @frozen
 class MissingPlugin:
-    """A plugin that a plan or a release was made with, and that is not loaded.
+    """A plugin of a plan or a release that is not loaded.
 
     Attributes:
-        plugin: as the document names it.
-        code: of the problem, if it is needed after all: RR404, or RR412 where the caller does not allow it.
-        why: what follows its name in a sentence.
-        hint: what to do.
+        plugin: name in the document.
+        code: of the problem if it is needed: RR404, or RR412 if the caller does not allow it.
+        why: continuation of a sentence after its name.
+        hint: the action to take.
     """
 
     plugin: PluginInfo
@@ -69,23 +69,23 @@ class MissingPlugin:
 
 @frozen
 class Software:
-    """What a plan depends on: rrpolicy's version, and the plugins."""
+    """Dependencies of a plan: rrpolicy's version, and the plugins."""
 
     rrpolicy: str
     plugins: tuple[PluginInfo, ...]
 
 
 class LazyMapping(Mapping[str, T], Generic[T]):
-    """Things by name, each made when first looked up. An alias finds the thing too; only names are iterated over."""
+    """Parts by name, each made when first looked up. An alias also finds a part; only names are iterated over."""
 
     def __init__(
         self, names: Mapping[str, Any], make: Callable[[str, Any], T], aliases: Mapping[str, str] | None = None
     ) -> None:
-        """Keep what to make and how.
+        """Set the parts and the way to make them.
 
         Args:
-            names: name -> what `make` makes the thing from.
-            make: called once with the name and that.
+            names: name -> input of `make`.
+            make: called once with the name and its input.
             aliases: alias -> name.
         """
         self._names, self._make, self.aliases = dict(names), make, dict(aliases or {})

@@ -1,4 +1,4 @@
-"""Which plugins are there: found by entry point, loaded one by one, refused when two claim one name.
+"""Registry of plugins: found by entry point, loaded one by one, refused if two offer the same name.
 
 The entry points of the distribution `rrpolicy` are always available. Others are imported only when a policy lists
 their distribution; an unlisted one is never imported.
@@ -60,7 +60,7 @@ HOOKS: Mapping[str, str] = {
     "renderer": "rrpolicy_renderers",
     "format": "rrpolicy_formats",
 }
-"""Which hook brings what a plan or a release may need."""
+"""Kind of a part that a plan or a release may need -> the hook that offers it."""
 _CODE = re.compile(r"[A-Z][A-Z-]*[0-9]+")
 
 
@@ -76,7 +76,7 @@ class NameCatalogue:
     recorded: Mapping[str, str] = field(default_factory=dict)
 
     def keeping(self, mechanism: str, options: type[BaseModel]) -> NameCatalogue:
-        """Return the names with one of a mechanism that may be absent, whose options are then of the class given."""
+        """Return the names with one of a mechanism that may be absent; its options are then of the given class."""
         if mechanism in self.mechanisms:
             return self
         known = self.mechanisms
@@ -85,14 +85,14 @@ class NameCatalogue:
 
 
 class Registry:
-    """All that plugins offer to one policy, by name. Each hook is called when first asked for."""
+    """Parts that plugins offer to one policy, by name. Each hook is called when it is first needed."""
 
     def __init__(self, plugins: Sequence[tuple[str, object]], infos: Sequence[PluginInfo]) -> None:
         """Register already imported plugins; use `load_registry` to find them.
 
         Args:
             plugins: (entry-point name, module or object with hook implementations).
-            infos: what is recorded of them, in the same order.
+            infos: their distributions and versions, in the same order.
 
         Raises:
             RefusedError: RR406 if a plugin implements an unknown hook.
@@ -120,14 +120,14 @@ class Registry:
         return tuple(sorted(caller.name for caller in callers))
 
     def _whose(self, name: str) -> str:
-        """Return a plugin's name with its distribution, as messages tell it."""
+        """Return a plugin's name with its distribution, for messages."""
         return next((f"'{name}' of '{i.distribution}'" for i in self.plugins if i.name == name), f"'{name}'")
 
     def _call(self, hook: str, what: str) -> list[tuple[str, Any]]:
-        """Return (plugin name, offered thing) of every plugin, in the order of registration.
+        """Return (plugin name, offered part) of every plugin, in the order of registration.
 
         Raises:
-            RefusedError: RR406 if a hook fails, or offers what is no such thing.
+            RefusedError: RR406 if a hook fails, or offers a part of another kind.
         """
         offered: list[tuple[str, Any]] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
@@ -148,7 +148,7 @@ class Registry:
         return offered
 
     def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
-        """Raise RR406 if a thing lacks what its protocol has, or has a function that takes other arguments."""
+        """Raise RR406 if a part lacks a member of its protocol, or has a function with other arguments."""
         wrong = protocol_mismatch(thing, what)
         if wrong:
             name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
@@ -161,7 +161,7 @@ class Registry:
             )
 
     def _named(self, hook: str, name: Callable[[Any], str], what: str) -> LazyMapping[Any]:
-        """Return what a hook offers by name; an `Offer` is imported when first looked up."""
+        """Return the parts that a hook offers by name; an `Offer` is imported when first looked up."""
         found: dict[str, tuple[str, Any]] = {}
         claimed: dict[str, str] = {}
         aliases: dict[str, str] = {}
@@ -178,7 +178,7 @@ class Registry:
         return LazyMapping(found, lambda key, offered: self._load(key, offered[0], offered[1], name, what), aliases)
 
     def _load(self, key: str, plugin: str, thing: Any, name: Callable[[Any], str], what: str = "") -> Any:
-        """Return the thing behind an offer; refuse one that cannot be imported, lacks a member or has another name."""
+        """Return the part behind an offer; refuse one that cannot be imported, lacks a member or has another name."""
         if not isinstance(thing, Offer):
             return thing
         try:
@@ -193,7 +193,7 @@ class Registry:
 
     @cached_property
     def mechanisms(self) -> LazyMapping[Mechanism[Any]]:
-        """Return mechanisms by name; an alias finds one too."""
+        """Return mechanisms by name or alias."""
         return self._named("rrpolicy_mechanisms", lambda m: m.name, "mechanism")
 
     @cached_property
@@ -218,7 +218,7 @@ class Registry:
 
     @cached_property
     def sinks(self) -> Mapping[str, FileSink]:
-        """Return what writes the files of a release by name."""
+        """Return writers of released files by name."""
         return self._named("rrpolicy_sinks", lambda s: s.name, "sink")
 
     @cached_property
@@ -240,7 +240,7 @@ class Registry:
         return {scheme: source for scheme, (_, source) in schemes.items()}
 
     def holding(self, plugins: Mapping[str, object]) -> Registry:
-        """Return the registry with plugins that the caller holds beside those that were found.
+        """Return the registry with the caller's plugins in addition to those that were found.
 
         Args:
             plugins: modules or objects with hook implementations, by name.
@@ -255,10 +255,10 @@ class Registry:
 
     @cached_property
     def codes(self) -> Mapping[str, str]:
-        """Return the pages on codes of plugins' own, by code.
+        """Return the pages on codes of plugins, by code.
 
         Raises:
-            RefusedError: RR405 if a code is one of rrpolicy's or of two plugins, RR406 if it is none.
+            RefusedError: RR405 if a code is one of rrpolicy's or of two plugins, RR406 if it is no code.
         """
         found: dict[str, tuple[str, str]] = {}
         for plugin, offered in self._call("rrpolicy_codes", "page on a code"):
@@ -279,7 +279,7 @@ class Registry:
         return {code: page for code, (_, page) in found.items()}
 
     def opening(self, engines: Mapping[str, Source]) -> Registry:
-        """Return the registry with engines of the caller's own, by scheme, beside those of the plugins."""
+        """Return the registry with the caller's engines, by scheme, in addition to those of the plugins."""
         if not engines:
             return self
         found = copy(self)
@@ -287,10 +287,10 @@ class Registry:
         return found
 
     def beside(self, unlisted: Iterable[str], absent: Iterable[MissingPlugin] = ()) -> Registry:
-        """Return the registry with what is not loaded, for messages.
+        """Return the registry with the plugins that are not loaded, for messages.
 
         Args:
-            unlisted: installed distributions that nobody listed.
+            unlisted: installed distributions that no policy or call lists.
             absent: plugins that a plan or a release was made with.
         """
         found = copy(self)
@@ -299,7 +299,7 @@ class Registry:
 
     @contextmanager
     def naming_absent(self) -> Iterator[None]:
-        """Say of a name in a document that nothing loaded offers which absent plugins may.
+        """Add to errors on unknown names in a document the absent plugins that may offer them.
 
         Raises:
             RefusedError: RR404 or RR412.
@@ -311,14 +311,14 @@ class Registry:
             raise
 
     def refuse_absent(self, what: str, name: str) -> None:
-        """Refuse a name that nothing loaded offers, if an absent plugin may.
+        """Refuse a name that no loaded plugin offers, if an absent plugin may.
 
         Args:
-            what: kind of the thing; a key of `HOOKS`.
-            name: of the thing.
+            what: kind of the part; a key of `HOOKS`.
+            name: of the part.
 
         Raises:
-            RefusedError: RR404 where the plugin is not installed, RR412 where the caller does not allow it.
+            RefusedError: RR404 if the plugin is not installed, RR412 if the caller does not allow it.
         """
         may = [absent for absent in self.absent if HOOKS[what] in absent.plugin.hooks]
         if may:
@@ -328,10 +328,10 @@ class Registry:
 
     @contextmanager
     def naming_engines(self) -> Iterator[None]:
-        """Say of a table that nothing loaded opens (RR301) which plugins may.
+        """Add to errors on tables that no loaded engine opens (RR301) the plugins that may.
 
         Raises:
-            DataError: as it was raised, with that.
+            DataError: as raised, with these plugins.
         """
         try:
             yield
@@ -339,7 +339,7 @@ class Registry:
             raise DataError([self.hinted(p) if p.code == "RR301" else p for p in error.problems]) from error
 
     def hinted(self, problem: Problem) -> Problem:
-        """Return a problem of a name that nothing loaded offers, with what may offer it."""
+        """Return a problem on a name that no loaded plugin offers, with the plugins that may."""
         gone = dict.fromkeys(f"{a.plugin.distribution} {a.plugin.version} {a.why}: {a.hint}" for a in self.absent)
         hints = [*([problem.hint] if problem.hint else []), *gone]
         if self.unlisted:
@@ -354,7 +354,7 @@ class Registry:
 
     @cached_property
     def _offered(self) -> Mapping[str, Sequence[tuple[str, Any]]]:
-        """Return (plugin name, assessor or offer of some) of all, by privacy model."""
+        """Return (plugin name, assessor or offer of some) of all plugins, by privacy model."""
         offered: dict[str, list[tuple[str, Any]]] = {}
         for plugin, thing in self._call("rrpolicy_assessors", "assessor"):
             offered.setdefault(thing.name if isinstance(thing, Offer) else thing.model, []).append((plugin, thing))
@@ -364,7 +364,7 @@ class Registry:
         """Return (plugin name, assessor) of one model on one channel.
 
         Raises:
-            RefusedError: RR405 if two could both be asked the same question.
+            RefusedError: RR405 if two assessors cover the same requirement.
         """
         if (model, channel) in self._known:
             return self._known[model, channel]
@@ -390,13 +390,13 @@ class Registry:
 
     @cached_property
     def _recorded(self) -> Mapping[str, str]:
-        """Return the earlier names that resolved policies record mechanisms under, by name."""
+        """Return the earlier names of mechanisms in resolved policies, by name."""
         offers = [offer for _, offer in self._call("rrpolicy_mechanisms", "mechanism") if isinstance(offer, Offer)]
         return {offer.name: offer.recorded for offer in offers if offer.recorded}
 
     @property
     def catalogue(self) -> NameCatalogue:
-        """Return what the policy language needs to know."""
+        """Return the names and options classes that the policy language needs."""
         return NameCatalogue(
             _options_classes(self.mechanisms),
             _options_classes(self.privacy_models),
@@ -407,20 +407,20 @@ class Registry:
         )
 
     def provider(self, assessor: Assessor) -> str:
-        """Return who brought an assessor: the plugin, its distribution and version."""
+        """Return the origin of an assessor: the plugin, its distribution and version."""
         for plugin, known in chain.from_iterable(self._known.values()):
             if known is assessor:
                 return str(next(i for i in self.plugins if i.name == plugin))
         raise LookupError(assessor.model)
 
     def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
-        """Return the assessor of a requirement for what a mechanism will plan.
+        """Return the assessor of a requirement for the planned channel of a mechanism.
 
         Raises:
-            PolicyError: RR228 if there is none or it refuses, RR227 if it refuses how attributes stand together, RR223
-                if an estimate is to decide and there is none, RR246 if it speaks of single records and a unit may have
-                several: never a silent pass.
-            RefusedError: RR404 or RR412 if there is none, and an absent plugin may bring it.
+            PolicyError: RR228 if there is no assessor or it refuses, RR227 if it refuses the grouping of attributes,
+                RR223 if an estimate is to decide and there is none, RR246 if it covers single records and a unit may
+                have several: never a silent pass.
+            RefusedError: RR404 or RR412 if there is no assessor, and an absent plugin may offer it.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -451,11 +451,11 @@ class Registry:
 
 
 def _other_names(thing: Any) -> tuple[str, ...]:
-    """Return the other names of what is offered, each once."""
+    """Return the aliases of an offered part, each once."""
     names = (thing.recorded, *thing.aliases) if isinstance(thing, Offer) else ()
     return tuple(dict.fromkeys(name for name in names if name and name != thing.name))
 
 
 def _options_classes(things: LazyMapping[Any]) -> LazyMapping[type[BaseModel]]:
-    """Return the options class of each thing, which is imported only when its class is asked for."""
+    """Return the options class of each part; a part is imported only when its class is looked up."""
     return LazyMapping(dict.fromkeys(things), lambda name, _: things[name].options, things.aliases)

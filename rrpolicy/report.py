@@ -1,8 +1,8 @@
-"""The report as data: one documented dataclass from which every rendering is made.
+"""The report as data: one documented dataclass from which every output format is made.
 
 `rrpolicy.reports.report_builder` fills it, renderers (a plugin) print it. A public page is filled from public artifacts
-alone, so it cannot show an audit number. Findings carry formatted text, so that every rendering says the same; what is
-drawn (matrices, marginals, histograms, shares of limits) stays numeric.
+alone, so it cannot show an audit number. Findings carry formatted text, so that every output format agrees; plotted
+values (matrices, marginals, histograms, shares of limits) stay numeric.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 
 SCHEMA = "rrpolicy.report/1"
-"""The version of the report's JSON; an added field keeps it, anything else makes the next."""
+"""Version of the report's JSON; an added field keeps it, any other change needs the next version."""
 
 
 @frozen
@@ -567,7 +567,7 @@ class Report:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Report:
-        """Read what `to_json` wrote.
+        """Read the output of `to_json`.
 
         Raises:
             ValueError: if the schema is unknown or a field is missing, of another type, or unknown.
@@ -576,7 +576,7 @@ class Report:
 
 
 class Renderer(Protocol):
-    """Prints a report."""
+    """Renderer of a report."""
 
     @property
     def name(self) -> str:
@@ -589,5 +589,5 @@ class Renderer(Protocol):
         ...
 
     def render(self, report: Report) -> bytes:
-        """Return the page, self-contained: it refers to nothing outside itself."""
+        """Return the page, self-contained: it refers to no other resource."""
         ...

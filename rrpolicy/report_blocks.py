@@ -1,4 +1,4 @@
-"""A part of the report that a channel or one of its axes brings itself, and how its numbers are written."""
+"""A part of the report from a channel or one of its axes, and the format of numbers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fractions import Fraction
 from rrpolicy.frozen_dataclass import frozen
 
 DIGITS = 6
-"""Significant digits; more only where fewer would hide on which side of a limit a number lies."""
+"""Significant digits; more only if fewer would hide on which side of a limit a number is."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -50,17 +50,17 @@ def figure(value: float, digits: int = DIGITS) -> str:
 
 
 def significant(value: float, digits: int) -> int:
-    """Return how many significant digits `figure` writes where so many are asked for: fewer beside a power of ten."""
+    """Return the number of significant digits that `figure` writes for a requested number: fewer at a power of ten."""
     return min(digits, 4) if digits <= DIGITS and _scientific(value) else digits
 
 
 def _scientific(value: float) -> bool:
-    """Return whether a number lies where positional digits stop being read."""
+    """Return whether positional digits of a number would be hard to read."""
     return bool(value) and (abs(value) < 1e-4 or abs(value) >= 1e15)  # noqa: PLR2004
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Return a share in percent, with two decimals below one percent; only nothing is 0 and only all is 100."""
+    """Return a share in percent, with two decimals below one percent; only exactly 0 is 0 and only exactly 1 is 100."""
     value = 100 * share
     text = f"{value:.2f}" if 0 < abs(value) < 1 else f"{value:.{decimals}f}"
     if value and not float(text):
@@ -76,7 +76,7 @@ def sentence(text: str) -> str:
 
 
 def rational(value: Fraction) -> str:
-    """Return an exact rational: the decimal alone where it is exact, else with the fraction beside it."""
+    """Return an exact rational: the decimal alone if it is exact, else with the fraction added."""
     decimal = figure(float(value))
     plain = decimal.replace(",", "").replace("−", "-")
     if value.denominator == 1 or ("×" not in plain and Fraction(plain) == value):

@@ -1,4 +1,4 @@
-"""The report as one HTML page that refers to nothing outside itself and needs no script."""
+"""The report as one HTML page, self-contained and without scripts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OF = {"audit": "audit", "plan": "audit", "public": "public"}
 
 @cache
 def _style(page: str) -> str:
-    """Return what both pages share, and what one adds to it."""
+    """Return the style shared by both pages with the additions of one."""
     folder = resources.files("rrpolicy_reports") / "templates"
     return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{_OF[page]}.css"))
 
@@ -30,14 +30,14 @@ def inline_style(page: str) -> Markup:
 
 
 def style_source(page: str) -> str:
-    """Return the hash under which the page's policy admits that stylesheet and no other."""
+    """Return the hash by which the page's content security policy allows only that stylesheet."""
     digest = hashlib.sha256(_style(page).encode()).digest()
     return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 @cache
 def environment() -> Environment:
-    """Return the templates' environment: everything is escaped, nothing may be undefined."""
+    """Return the templates' environment: everything is escaped, and undefined values are errors."""
     made = template_environment("rrpolicy_reports", text_filters.printable)
     made.filters |= {
         "beside": text_filters.relative_link,
@@ -76,7 +76,7 @@ def environment() -> Environment:
 
 
 class HtmlRenderer:
-    """Prints the page."""
+    """Renderer of the HTML page."""
 
     @property
     def name(self) -> str:
@@ -89,6 +89,6 @@ class HtmlRenderer:
         return ".html"
 
     def render(self, report: Report) -> bytes:
-        """Return the page as UTF-8; what cannot be encoded becomes a question mark."""
+        """Return the page as UTF-8; characters that cannot be encoded become question marks."""
         shown = {field.name: getattr(report, field.name) for field in fields(report)}
         return environment().get_template(f"{_OF[report.page]}.html").render(shown).encode("utf-8", "replace")

@@ -6,7 +6,7 @@ from rrpolicy.plugin import Report, pretty
 
 
 class JsonRenderer:
-    """Prints every field of the report."""
+    """Renderer of every field of the report."""
 
     @property
     def name(self) -> str:

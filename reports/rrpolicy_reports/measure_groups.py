@@ -1,4 +1,4 @@
-"""What is told of several requirements or columns, each printed once: related measures, and parameters."""
+"""Measures and parameters shared by several requirements or columns, each printed once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rrpolicy.plugin import by_value
 
 @dataclass(frozen=True, slots=True)
 class MeasureLine:
-    """A measure: its name, what it says, and its number for each of the columns; None where it has none."""
+    """A measure: its name, its meaning, and its number for each of the columns; None if it has no number."""
 
     name: str
     meaning: str
@@ -20,7 +20,7 @@ class MeasureLine:
 
 @dataclass(frozen=True, slots=True)
 class MeasureGrid:
-    """Measures side by side: what the columns speak of, "" for the requirement as a whole."""
+    """Measures side by side: the values of the columns, "" for the requirement as a whole."""
 
     of: tuple[str, ...]
     lines: tuple[MeasureLine, ...]
@@ -28,7 +28,7 @@ class MeasureGrid:
 
 @dataclass(frozen=True, slots=True)
 class RelatedMeasures:
-    """What stands beside a requirement: tables by value, then one for each set of columns that measures share."""
+    """Related measures of a requirement: tables by value, then one for each set of columns that measures share."""
 
     tables: tuple[Any, ...]
     grids: tuple[MeasureGrid, ...]
@@ -36,7 +36,7 @@ class RelatedMeasures:
 
 @dataclass(frozen=True, slots=True)
 class SharedParameters:
-    """Columns that were treated alike: the names of their parameters, which all of them have."""
+    """Columns with the same treatment: the names of their common parameters."""
 
     treatment: str
     names: tuple[str, ...]
@@ -44,7 +44,7 @@ class SharedParameters:
 
 
 def group_parameters(panels: Sequence[Any]) -> tuple[SharedParameters, ...]:
-    """Return the columns that have parameters, those with the same ones side by side."""
+    """Return the columns that have parameters, columns with the same names grouped."""
     found: dict[tuple[str, tuple[str, ...]], list[Any]] = {}
     for panel in panels:
         found.setdefault((panel.treatment, tuple(fact.name for fact in panel.parameters)), []).append(panel)
@@ -52,13 +52,13 @@ def group_parameters(panels: Sequence[Any]) -> tuple[SharedParameters, ...]:
 
 
 def shared_measures(findings: Sequence[Any]) -> tuple[MeasureLine, ...]:
-    """Return the measures of the whole release that stand beside several requirements alike, each once."""
+    """Return the measures of the whole release that several requirements share, each once."""
     found = [c for row in findings for c in dict.fromkeys(row.companions) if not c.of]
     return tuple(MeasureLine(c.name, c.meaning, (c,)) for c in dict.fromkeys(found) if found.count(c) > 1)
 
 
 def related_measures(row: Any, findings: Sequence[Any]) -> RelatedMeasures:
-    """Return what stands beside a requirement and beside no other.
+    """Return the related measures of one requirement that no other requirement shares.
 
     Args:
         row: the requirement.

@@ -1,4 +1,4 @@
-"""Where marks stand. Plots stretch with the page: places are percentages across, pixels down; text keeps its size."""
+"""Positions of marks. Plots stretch with the page: percentages across, pixels down; text keeps its size."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHADES = 20
 HEIGHT = 160
 WIDE = 4  # times the width of the first bin
 SIGN = 8  # pixels of a digit at the size of the plots' text, rounded up
-LEFT, RIGHT = 12.0, 86.0  # of a map: percentages of the width before it, and of itself
+LEFT, RIGHT = 12.0, 86.0  # of a map: percentages of the width before it, and of the map
 FOOT, HIGH = 300.0, 290.0  # of a map: pixels to its foot, and its height
 MARGIN = 0.15  # of a plot's interval, left free on either side
 NARROW = 0.002  # an interval that one decimal of a percentage cannot show
@@ -20,7 +20,7 @@ NARROW = 0.002  # an interval that one decimal of a percentage cannot show
 
 @dataclass(frozen=True, slots=True)
 class PlotTick:
-    """A grid line: where it stands, 0 to 1, and what is written at it."""
+    """A grid line: its position, 0 to 1, and its label."""
 
     at: float
     text: str
@@ -28,7 +28,7 @@ class PlotTick:
 
 @dataclass(frozen=True, slots=True)
 class HeatCell:
-    """A cell of a heat map: what stands in it, and the step of its shading."""
+    """A cell of a heat map: its text, and the step of its shading."""
 
     text: str
     shade: int
@@ -36,7 +36,7 @@ class HeatCell:
 
 @dataclass(frozen=True, slots=True)
 class IntervalPositions:
-    """Where the marks of one category stand, 0 to 1 from left."""
+    """Positions of the marks of one category, 0 to 1 from left."""
 
     released: float | None
     estimate: float
@@ -47,7 +47,7 @@ class IntervalPositions:
 
 @dataclass(frozen=True, slots=True)
 class ForestPlot:
-    """A dot-and-interval plot: grid lines, places in the order of the rows, decimals of the percentages beside it."""
+    """A dot-and-interval plot: grid lines, positions in the order of the rows, decimals of the percentage labels."""
 
     ticks: tuple[PlotTick, ...]
     places: tuple[IntervalPositions, ...]
@@ -56,7 +56,7 @@ class ForestPlot:
 
 @dataclass(frozen=True, slots=True)
 class AttackPositions:
-    """A success among those that are as predicted: places, 0 to 1 from left."""
+    """An attack's success within the predicted interval: positions, 0 to 1 from left."""
 
     attained: float
     predicted: float
@@ -81,7 +81,7 @@ class HistogramBar:
 class HistogramPlot:
     """A histogram: bins, ticks across, grid lines up (`at` in pixels from the bottom), room for numbers, limits.
 
-    `broken`: the last bin is far wider than the others, and not drawn to scale.
+    `broken`: the last bin is far wider than the others, and is not drawn to scale.
     """
 
     bars: tuple[HistogramBar, ...]
@@ -99,22 +99,22 @@ def shade_step(probability: float) -> int:
 
 
 def percent_across(place: float) -> str:
-    """Return a place, 0 to 1, as a percentage across, kept on the track."""
+    """Return a position, 0 to 1, as a percentage across, kept on the track."""
     return f"{100 * min(1.0, max(0.0, place)):.2f}%"
 
 
 def map_left(place: float) -> str:
-    """Return where a place, 0 to 1, stands across a map, beside the numbers at its left."""
+    """Return a position, 0 to 1, across a map, right of the axis labels."""
     return f"{LEFT + RIGHT * place:.2f}%"
 
 
 def map_bottom(place: float) -> str:
-    """Return where a place, 0 to 1, stands above the foot of a map, in pixels."""
+    """Return a position, 0 to 1, above the foot of a map, in pixels."""
     return f"{FOOT - HIGH * place:.1f}"
 
 
 def text_anchor(place: float) -> str:
-    """Return how text at a place is set so that it stays inside the plot."""
+    """Return the alignment of text at a position so that it stays inside the plot."""
     if place < 0.25:  # noqa: PLR2004 - a quarter of the width
         return "start"
     return "end" if place > 0.75 else "middle"  # noqa: PLR2004 - a quarter of the width
@@ -125,7 +125,7 @@ def _plain_number(value: float) -> str:
 
 
 def forest_plot(marginal: Any) -> ForestPlot:
-    """Return the plot of a `Marginal`: one scale for all its categories, between round numbers that hold every mark."""
+    """Return the plot of a `Marginal`: one scale for all categories, between round numbers around every mark."""
     values = [
         v for row in marginal.rows for v in (row.released or 0.0, row.estimate, row.low, row.high, row.original or 0.0)
     ]
@@ -166,7 +166,7 @@ def spread_plot(found: Any) -> AttackPositions:
 
 
 def interval_kind(marginal: Any) -> Literal["exact", "certain", "drawn"]:
-    """Return what the intervals of a `Marginal` are: none needed, limits that are certain, or intervals of chance."""
+    """Return the kind of a `Marginal`'s intervals: unnecessary, certain limits, or statistical intervals."""
     if all(row.low == row.high for row in marginal.rows):
         return "exact"
     return "certain" if marginal.level >= 1 else "drawn"
@@ -215,7 +215,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
 
 
 def _limit_position(line: Any, edges: list[float], places: list[float]) -> PlotTick | None:
-    """Return where a limit stands among the bins; None if it lies beyond them."""
+    """Return the position of a limit among the bins; None if it is beyond them."""
     text = f"limit {line.of + ' ' if line.of else ''}{_plain_number(round(line.at, 6))}"
     for low, high, left, right in zip(edges, edges[1:], places, places[1:], strict=False):
         if low <= line.at <= high < math.inf:
@@ -224,7 +224,7 @@ def _limit_position(line: Any, edges: list[float], places: list[float]) -> PlotT
 
 
 def is_constant(matrix: Any) -> bool:
-    """Return whether a matrix is one number: the same on the diagonal, and the same beside it."""
+    """Return whether a matrix has one value on its diagonal and one value elsewhere."""
     if matrix.released != matrix.original:
         return False
     beside = {row[j] for i, row in enumerate(matrix.rows) for j in range(len(row)) if i != j}
@@ -232,7 +232,7 @@ def is_constant(matrix: Any) -> bool:
 
 
 def _two_digits(points: float) -> str:
-    """Return a number with two digits, above 100 as a whole one."""
+    """Return a number with two digits, or as a whole number above 100."""
     return f"{points:.0f}" if points >= 99.5 else f"{points:.2g}"  # noqa: PLR2004 where .2g turns to powers of ten
 
 

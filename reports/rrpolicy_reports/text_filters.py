@@ -22,12 +22,12 @@ BASIS = {
 
 
 def printable(value: object) -> object:
-    """Return a value as the page prints it: of text, what is not seen is spelled out; markup of its own stays."""
+    """Return a value for the page: invisible characters of text are made visible; markup is unchanged."""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def escaped_label(text: str) -> Markup:
-    """Return a label for the page: escaped, on one line, and of its own direction whatever stands around it."""
+    """Return a label for the page: escaped, on one line, with a separate text direction."""
     spelled = visible(text)
     if not spelled:
         return Markup("<i>empty text</i>")
@@ -37,19 +37,19 @@ def escaped_label(text: str) -> Markup:
 
 
 def code_line(text: str) -> Markup:
-    """Return a line of code for the page: where it is too long it is broken between its words, never inside one."""
+    """Return a line of code for the page: if too long it is broken between its words, never inside one."""
     words = (Markup('<span class="word">{}</span>').format(visible(word)) for word in text.split(" "))
     return Markup("<bdi>{}</bdi>").format(Markup(" ").join(words))
 
 
 def relative_link(path: str) -> str:
-    """Return the address of a file that stands beside the page: never one of another place, whatever it is called."""
+    """Return the address of a file in the page's folder: never of another place, whatever its name."""
     elsewhere = {"", ".", ".."} & set(path.split("/"))
     return "#downloads" if elsewhere else f"./{quote(path, errors='replace')}"
 
 
 def probability(value: float) -> str:
-    """Return a probability for a cell of a matrix: three decimals, 0 and 1 as they are, and never rounded to them."""
+    """Return a probability for a cell of a matrix: three decimals, 0 and 1 exact, and never rounded to them."""
     if value in {0.0, 1.0}:
         return str(int(value))
     if value < 0.0005:  # noqa: PLR2004 - half of the last digit
@@ -65,17 +65,17 @@ def grouped_count(value: int) -> str:
 
 
 def basis_text(word: str) -> str:
-    """Return what it takes to recompute a number."""
+    """Return the data that recompute a number, in words."""
     return BASIS.get(word, word)
 
 
 def number(value: float) -> str:
-    """Return a number of a table as people read it."""
+    """Return a number of a table in readable form."""
     return figure(value)
 
 
 def used_share(share: float) -> str:
-    """Return the share of a limit that is used up, never rounded across the limit."""
+    """Return the used share of a limit, never rounded across the limit."""
     text = f"{100 * share:.0f}"
     if text == "100" and share != 1:
         text = "> 99" if share < 1 else "> 100"
@@ -83,17 +83,17 @@ def used_share(share: float) -> str:
 
 
 def escaped_lines(text: str) -> Markup:
-    """Return a file's text, line by line, with what is not seen spelled out."""
+    """Return a file's text, line by line, with invisible characters made visible."""
     return Markup("\n").join(escape(visible(line)) for line in text.splitlines())
 
 
 def cited_numbers(texts: Sequence[str], every: Sequence[str]) -> tuple[int, ...]:
-    """Return the numbers, from 1, under which some texts stand in a list."""
+    """Return the positions, from 1, of some texts in a list."""
     return tuple(number for number, text in enumerate(every, 1) if text in texts)
 
 
 def not_covered(findings: Sequence[Any]) -> tuple[str, ...]:
-    """Return what any of the findings does not cover, each sentence once."""
+    """Return the statements on what the findings do not cover, each sentence once."""
     return tuple(dict.fromkeys(text for row in findings for text in row.not_covered))
 
 
@@ -103,16 +103,16 @@ def sentence(text: str) -> str:
 
 
 def prose_text(text: str) -> Markup:
-    """Return a sentence for the page; what stands between backticks is set as a name."""
+    """Return a sentence for the page; text between backticks is set as a name."""
     return name_text(sentence(text))
 
 
 def name_text(text: str) -> Markup:
-    """Return text for the page; what stands between backticks is set as a name."""
+    """Return text for the page; text between backticks is set as a name."""
     return Markup(QUOTED.sub(r"<code>\1</code>", str(escaped_label(text))))  # noqa: S704 - label has escaped it
 
 
 def numeric_columns(table: Sequence[Sequence[str]]) -> tuple[int, ...]:
-    """Return the columns of a table that hold nothing but numbers."""
+    """Return the columns of a table that contain only numbers."""
     columns = list(zip(*table, strict=False))
     return tuple(i for i, cells in enumerate(columns) if all(NUMBER.fullmatch(cell) for cell in cells))

@@ -1,1 +1,1 @@
-"""What a command found, for machines: one value, and one module a format."""
+"""Results of a command for machines: one value, and one module per format."""

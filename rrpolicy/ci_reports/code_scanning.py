@@ -1,4 +1,4 @@
-"""SARIF for GitHub's code scanning, which takes every result for an alert, whatever its kind or suppression."""
+"""SARIF for GitHub's code scanning, which treats every result as an alert, regardless of its kind or suppression."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rrpolicy.ci_reports.sarif import sarif
 
 
 def code_scanning(outcome: CommandOutcome) -> str:
-    """Return an outcome as a SARIF log of what asks for attention: nothing that holds, and nothing that is waived."""
+    """Return a SARIF log of entries that need attention: without requirements that hold or are waived."""
     subjects = (replace(s, entries=tuple(filter(_needs_attention, s.entries))) for s in outcome.subjects)
     return sarif(replace(outcome, subjects=tuple(subjects)))
 

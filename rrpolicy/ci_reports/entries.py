@@ -1,4 +1,4 @@
-"""Entries from what the core found: requirements, utility gates, and problems."""
+"""Entries of outcomes: requirements, utility gates, and problems."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def requirement_entry(
     """Return the entry of a requirement, or of a measurement without a limit.
 
     Args:
-        finding: what was found of it.
-        accepted: ids of derived statistics that the policy accepts; None where nothing is released.
-        decided: nothing decides later, so that an undecided one stands in the way.
+        finding: on the requirement.
+        accepted: ids of derived statistics that the policy accepts; None without a release.
+        decided: no later step decides, so that an undecided one blocks.
     """
     given = finding.given if accepted is None else accepted
     problems = blocking_problems((finding,), given) if finding.verdict is not None else ()
@@ -58,8 +58,8 @@ def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = Mappin
     """Return the entry of a utility gate.
 
     Args:
-        finding: what is to be expected.
-        waived: the waivers that count, by what they waive.
+        finding: the expected value.
+        waived: the valid waivers, by the id of the waived entry.
     """
     problem = unmet_gate_problem(finding)
     waiver = None if problem is None else waived.get(finding.identity)
@@ -86,13 +86,13 @@ def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = Mappin
 
 
 def review_entry(what: str, message: str, waiver: Waiver | None = None, place: Place | None = None) -> OutcomeEntry:
-    """Return the entry of a point of judgement, or of a review that is due.
+    """Return the entry of a point that needs judgement, or of a review that is due.
 
     Args:
         what: its name, such as `warning/held-by-one?attribute=zip`.
-        message: what it is.
-        waiver: who lets it be.
-        place: where the policy gives cause for it; None if that is not at hand.
+        message: description.
+        waiver: of the point.
+        place: position of its cause in the policy; None if not available.
     """
     return OutcomeEntry(
         "warning", what, EntryPart.JUDGEMENT, OutcomeKind.REVIEW, what, message, place=place, waived=waiver
@@ -100,7 +100,7 @@ def review_entry(what: str, message: str, waiver: Waiver | None = None, place: P
 
 
 def problem_entries(problems: Iterable[Problem]) -> tuple[OutcomeEntry, ...]:
-    """Return the entries of problems: of a requirement that fails, a failure; of all others, an error."""
+    """Return the entries of problems: failures for failed requirements, errors for all others."""
     return tuple(
         OutcomeEntry(
             rule=problem.code,
@@ -132,7 +132,7 @@ def _entry_kind(finding: Finding) -> OutcomeKind:
 
 
 def _outcome_sentence(finding: Finding) -> str:
-    """Return what became of a finding that nothing stands in the way of."""
+    """Return the result of a finding that blocks nothing, as a sentence."""
     title = f"{finding.model}: {finding.requirement}" if finding.requirement else finding.model
     achieved = "" if finding.achieved is None else f", achieved {measure_text(finding.achieved)}"
     if finding.verdict is None:

@@ -1,4 +1,4 @@
-"""What stays the same of an entry when its file changes around it."""
+"""Fingerprints of entries that are stable when their file changes around them."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rrpolicy.errors import Place
 from rrpolicy.safe_io.document import read_following_links
 
 NAME = "rrpolicy/v1"
-"""What the fingerprints are called; another way to make them has another name."""
+"""Name of the fingerprint's version; another method has another name."""
 LARGEST = 2**24
 _NAMING = ("model", "metric", "finding", "version", "name")
-"""Keys that tell one table of an array from another."""
+"""Keys that distinguish the tables of an array."""
 _INDEX = re.compile(r"(\.\d+)+$")
 
 
 def fingerprint_entries(outcome: CommandOutcome) -> Iterator[tuple[OutcomeSubject, OutcomeEntry, str]]:
     """Yield every entry with its fingerprint.
 
-    It is made of the policy's name, the entry's identity and the code: neither a line nor an entry that is put before
-    another changes it. What those three do not tell apart is counted.
+    It is made of the policy's name, the entry's identity and the code: neither an inserted line nor an inserted entry
+    changes it. Entries equal in all three are numbered.
     """
     seen: Counter[tuple[str, str, str]] = Counter()
     for subject, entry in outcome.entries():
@@ -36,10 +36,10 @@ def fingerprint_entries(outcome: CommandOutcome) -> Iterator[tuple[OutcomeSubjec
 
 
 def key_identity(place: Place | None) -> str:
-    """Return what a key of a policy is called that could not be resolved, such as `privacy/pk-anonymity:k`.
+    """Return the id of a key of an invalid policy, such as `privacy/pk-anonymity:k`.
 
     Args:
-        place: of the key; None for what stands nowhere, which is called "".
+        place: of the key; None, without a place, gives "".
     """
     if place is None or not place.key:
         return ""
@@ -53,7 +53,7 @@ def key_identity(place: Place | None) -> str:
 
 
 def _table_identity(item: Any) -> str:
-    """Return what a table of an array names itself by, with the subgroup that it is limited to."""
+    """Return the identifying value of a table in an array, with the subgroup that it is limited to."""
     if not isinstance(item, dict):
         return ""
     name = next((str(item[key]) for key in _NAMING if isinstance(item.get(key), str)), "")
@@ -63,7 +63,7 @@ def _table_identity(item: Any) -> str:
 
 
 def _read_tables(file: str) -> dict[str, Any]:
-    """Return what a policy's file states, if it can be read."""
+    """Return the content of a policy's file, if it can be read."""
     try:
         return tomllib.loads(read_following_links(Path(file), LARGEST).decode())
     except (OSError, ValueError):
@@ -71,7 +71,7 @@ def _read_tables(file: str) -> dict[str, Any]:
 
 
 def stated_name(file: str) -> tuple[str, str]:
-    """Return the name and version that a policy's file states; of one that states none, its own name and ""."""
+    """Return the name and version that a policy's file states; without a name, the file's name and ""."""
     head = _read_tables(file).get("policy")
     name, version = (head.get("name"), head.get("version")) if isinstance(head, dict) else (None, None)
     own = re.split(r"[/\\]", file)[-1]

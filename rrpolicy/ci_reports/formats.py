@@ -1,4 +1,4 @@
-"""The formats for machines, by the word that the command line knows them by."""
+"""The formats for machines, by name on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def format_outcome(outcome: CommandOutcome, name: str) -> str:
     """Return an outcome in a format, with a final newline.
 
     Args:
-        outcome: what a command found.
+        outcome: results of a command.
         name: one of `FORMATS`.
     """
     own = name.replace("-", "_")

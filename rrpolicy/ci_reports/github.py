@@ -1,4 +1,4 @@
-"""Annotations of GitHub: a workflow command for each entry that asks for attention, at its line of the policy."""
+"""Annotations of GitHub: a workflow command for each entry that needs attention, at its line of the policy."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ COMMANDS: Mapping[EntryLevel, str] = {
     EntryLevel.WARNING: "warning",
     EntryLevel.NOTE: "notice",
 }
-"""The loudest first: a step shows only so many of each."""
+"""Level of an entry -> command, the most severe first: a step shows only so many of each."""
 
 
 def github(outcome: CommandOutcome) -> str:
-    """Return an outcome as workflow commands, and a last line that says how it ended."""
+    """Return an outcome as workflow commands, and a last line with the result."""
     told = [(_command(entry), subject, entry) for subject, entry in outcome.entries()]
     lines = [
         _line(outcome, command, subject, entry)
@@ -52,7 +52,7 @@ def _line(outcome: CommandOutcome, command: str | None, subject: OutcomeSubject,
 
 
 def _data(text: str) -> str:
-    """Return text that no runner takes for the end of a command, or for another one."""
+    """Return text that no runner interprets as the end of a command, or as another one."""
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 

@@ -1,4 +1,4 @@
-"""GitLab's code quality report: what asks for attention, at its line of the policy."""
+"""GitLab's code quality report: entries that need attention, at their lines of the policy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _issue(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry
 
 
 def _severity(entry: OutcomeEntry) -> str:
-    """Return how grave an entry is, in GitLab's words."""
+    """Return the severity of an entry, in GitLab's words."""
     if entry.waived is not None:
         return "info"
     if entry.level is EntryLevel.WARNING:

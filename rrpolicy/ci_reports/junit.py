@@ -1,8 +1,8 @@
-"""JUnit XML: a suite for each policy, a case for each thing that was asked of it.
+"""JUnit XML: a suite for each policy, a case for each check.
 
-A case that fails has a `failure`, one that cannot be decided for a mistake in policy, call or data an `error`, a waived
-one is skipped. What holds given derived statistics passes, and names them in what it printed. What `check` leaves to
-`plan` is skipped, too: it neither holds nor fails.
+A case that fails has a `failure`, one that is undecided because of an error in policy, call or data an `error`, a
+waived one is skipped. A requirement met given derived statistics passes, and names them in its output. Requirements
+that `check` leaves to `plan` are skipped, too: they neither hold nor fail.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rrpolicy.escaping.printable import lines, quoted_list
 from rrpolicy.planning.gate import measure_text
 
 NOTED_KINDS = frozenset({OutcomeKind.REVIEW, OutcomeKind.INFORMATIONAL})
-"""What is asked of nobody: it stands in what the suite printed."""
+"""Kinds of entries without a check: they are in the suite's output."""
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -78,14 +78,14 @@ def _case(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry)
 
 
 def _name(entry: OutcomeEntry) -> str:
-    """Return what a case is called from run to run: as machines call the entry, whatever its limit and its line."""
+    """Return the stable name of a case: the entry's identity, independent of its limit and its line."""
     return (
         f"{entry.rule} {entry.identity}".strip() if entry.part is EntryPart.PROBLEM else entry.identity or entry.title
     )
 
 
 def _measure_text(entry: OutcomeEntry) -> str:
-    """Return what is told of a case that passes."""
+    """Return the output of a case that passes."""
     told = [entry.message]
     told += [f"conditional on what is derived from the data: {quoted_list(entry.derived)}"] if entry.derived else []
     told += [f"achieved {measure_text(entry.achieved)} ({entry.achieved.standing})"] if entry.achieved else []
@@ -104,5 +104,5 @@ def _advice(entry: OutcomeEntry) -> str:
 
 
 def _text(text: str) -> str:
-    """Return text as XML may hold it: what it may not is spelled out."""
+    """Return text as XML may contain it: other characters are written as codes."""
     return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], lines(text))

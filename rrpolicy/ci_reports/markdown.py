@@ -1,6 +1,6 @@
 """Markdown for people: the summary of a step, a comment on a pull request.
 
-Names and texts of a policy are shown as they are and become nothing else.
+Names and texts of a policy are shown literally and are never interpreted as markup.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ VERDICTS = {
     OutcomeKind.INFORMATIONAL: "measured",
 }
 MOST_BYTES = 1_000_000
-"""A summary of a step on GitHub may have 1 MiB."""
+"""Maximum size: a summary of a step on GitHub may have 1 MiB."""
 REQUIREMENT_PARTS = (EntryPart.REQUIREMENT, EntryPart.GATE)
 
 
@@ -49,7 +49,7 @@ def markdown(outcome: CommandOutcome) -> str:
 
 
 def _truncate(text: str) -> str:
-    """Return text that a step's summary can hold; what is left out of a longer one is said."""
+    """Return text that fits a step's summary; a longer one ends with a note on the omitted part."""
     if len(text.encode()) <= MOST_BYTES:
         return text
     kept, size, whole = [], 0, text.splitlines()
@@ -81,7 +81,7 @@ def _subject(outcome: CommandOutcome, subject: OutcomeSubject) -> list[str]:
 
 
 def headline(entries: Sequence[OutcomeEntry]) -> str:
-    """Return in a sentence what holds, and in a second one what that does not cover."""
+    """Return a sentence on the requirements that hold, and a second one on the limits of that statement."""
     asked = [entry for entry in entries if entry.part in REQUIREMENT_PARTS]
     met = [entry for entry in asked if entry.kind in {OutcomeKind.MET, OutcomeKind.CONDITIONAL}]
     unmet = [entry for entry in asked if entry.blocking and entry.waived is None]
@@ -109,7 +109,7 @@ def headline(entries: Sequence[OutcomeEntry]) -> str:
 
 
 def _all_phrase(parts: Sequence[tuple[int, str]]) -> str:
-    """Return that all are, such as `Both privacy requirements and the utility requirement are`."""
+    """Return the subject and verb of a statement on all requirements: `Both privacy requirements are`."""
     words = [
         {1: f"the {name}", 2: f"both {name}s"}.get(number, f"all {number} {name}s") for number, name in parts if number
     ]
@@ -153,7 +153,7 @@ def _requirement_table(outcome: CommandOutcome, subject: OutcomeSubject, entries
 
 
 def _check_summary(entries: Sequence[OutcomeEntry]) -> str:
-    """Return how many checks of each kind hold, what stays undecided, and folded what nothing confirms."""
+    """Return the number of checks of each kind that hold, the undecided ones, and folded the unconfirmed ones."""
     held: dict[str, int] = {}
     for entry in entries:
         if entry.kind is OutcomeKind.MET:
@@ -216,6 +216,6 @@ def _related_line(entry: OutcomeEntry) -> str:
 
 
 def _details_block(title: str, lines: Sequence[str]) -> str:
-    """Return lines that a reader opens; the heading is rrpolicy's own."""
+    """Return a foldable block of lines; the heading is rrpolicy's text."""
     inner = "\n".join(f"- {markdown_prose(line)}" for line in lines)
     return f"<details><summary>{title[0].upper()}{title[1:]}</summary>\n\n{inner}\n\n</details>"

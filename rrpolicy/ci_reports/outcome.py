@@ -1,4 +1,4 @@
-"""What a command found, as every format for machines says it: an outcome, its subjects, and their entries.
+"""Results of a command for every machine-readable format: an outcome, its subjects, and their entries.
 
 Plain frozen data. A format is a function from an outcome to text, and reads nothing else.
 """
@@ -25,20 +25,20 @@ MEANINGS = {
     4: "refused",
     BUG: "a defect of rrpolicy",
 }
-"""What exit statuses say."""
+"""Meanings of exit statuses."""
 FAILURE_MEANINGS = {
     "attack": "an attack is not as predicted, or none could be run",
     "diff": "a weakening is not explained",
     "test": "a test comes out otherwise",
 }
-"""What exit status 1 says of commands that hold no table to requirements."""
+"""Meanings of exit status 1 for commands that check no requirements of a table."""
 
 
 class OutcomeKind(StrEnum):
-    """What became of an entry.
+    """Result of an entry.
 
     A conditional one holds, given the derived statistics that it names. An open one is undecided. A review is a point
-    that a person must judge, an informational one a number without a limit, or what is stated and not verified.
+    that needs judgement, an informational one a number without a limit or an unverified statement.
     """
 
     MET = "pass"
@@ -51,7 +51,7 @@ class OutcomeKind(StrEnum):
 
 
 class EntryLevel(StrEnum):
-    """How loudly an entry is told; the words of SARIF."""
+    """Severity of an entry, in the words of SARIF."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -60,7 +60,7 @@ class EntryLevel(StrEnum):
 
 
 class EntryPart(StrEnum):
-    """What an entry is one of."""
+    """Category of an entry."""
 
     REQUIREMENT = "requirement"
     GATE = "utility gate"
@@ -72,27 +72,27 @@ class EntryPart(StrEnum):
 
 @frozen
 class OutcomeEntry:
-    """One thing that was asked, and what became of it.
+    """One check and its result.
 
     Attributes:
-        rule: the code of what is wrong, such as `RR101`; of what holds, the name of its model, metric or check.
-        identity: what machines call it, whatever stands before it in its file; see `rrpolicy.policy.identity`.
-        part: what it is one of.
-        kind: what became of it.
-        title: what was asked, in a few words.
-        message: what became of it, in a sentence; never a value of the data.
-        blocking: the exit status tells of it.
-        place: where it is asked for; None for what no file states.
-        about: what the rule speaks of, in a sentence; "" for a code, which has a page.
+        rule: the code of the problem, such as `RR101`; if there is none, the name of the model, metric or check.
+        identity: stable id, independent of preceding entries in the file; see `rrpolicy.policy.identity`.
+        part: category of the entry.
+        kind: the result.
+        title: the requirement or check, in a few words.
+        message: the result in a sentence; never a value of the data.
+        blocking: whether the exit status reflects it.
+        place: position in the file that requires it; None if no file does.
+        about: subject of the rule, in a sentence; "" for a code, which has a page.
         achieved: the number achieved.
-        limit: what it is held against.
+        limit: the limit that applies to it.
         basis: the least that recomputes the number.
-        assessor: who decided, with its distribution.
+        assessor: name of the assessor, with its distribution.
         derived: ids of the statistics of the table that it is conditional on.
-        expected: what would have been right.
-        hint: what to do.
-        waived: why it is accepted all the same; None if it is not.
-        beside: numbers that must be read beside it, so that nobody takes it for one of them.
+        expected: the correct form.
+        hint: the action to take.
+        waived: reason for accepting it nevertheless; None if not waived.
+        beside: related measures, listed to avoid confusion with this number.
     """
 
     rule: str
@@ -116,7 +116,7 @@ class OutcomeEntry:
 
     @property
     def level(self) -> EntryLevel:
-        """Return how loudly it is told; what is waived is told as it would be without."""
+        """Return the severity; a waiver does not change it."""
         if self.blocking or self.kind in {OutcomeKind.FAIL, OutcomeKind.ERROR}:
             return EntryLevel.ERROR
         return EntryLevel.WARNING if self.kind in {OutcomeKind.CONDITIONAL, OutcomeKind.REVIEW} else EntryLevel.NONE
@@ -124,7 +124,7 @@ class OutcomeEntry:
 
 @frozen
 class OutcomeNote:
-    """What stands beside the entries, for people: a heading and lines."""
+    """A heading and lines for people, in addition to the entries."""
 
     title: str
     lines: tuple[str, ...]
@@ -132,16 +132,16 @@ class OutcomeNote:
 
 @frozen
 class OutcomeSubject:
-    """What entries are of: a policy, a release, a table.
+    """The policy, release or table that entries belong to.
 
     Attributes:
-        name: of the policy, or of what was looked at.
+        name: of the policy, or of the checked object.
         version: of the policy; "" if it has none.
-        file: that was looked at, as the caller named it; "" if it is none.
-        status: the exit status that it alone would have had.
+        file: that was checked, as the caller named it; "" if no file.
+        status: the exit status for this subject alone.
         entries: in the order of its file.
-        summary: what it is, in a few words.
-        notes: what else a reader wants to know.
+        summary: description in a few words.
+        notes: further information for the reader.
     """
 
     name: str
@@ -153,20 +153,20 @@ class OutcomeSubject:
     notes: tuple[OutcomeNote, ...] = ()
 
     def path(self, entry: OutcomeEntry) -> str:
-        """Return the file that an entry is told of: the one that states it, else what was looked at."""
+        """Return the file of an entry: the file that states it, else the checked file."""
         return self.file if entry.place is None else entry.place.file
 
 
 @frozen
 class CommandOutcome:
-    """What a command found.
+    """Results of a command.
 
     Attributes:
         command: such as `check`.
         exit_status: of the process.
-        subjects: what was looked at, in order.
+        subjects: the checked objects, in order.
         root: the folder that files are named from: the top of the repository that the command ran in, else that folder.
-        next: what to do now, in a sentence or a command; "" if nothing.
+        next: the next step, in a sentence or a command; "" if there is no next step.
     """
 
     command: str
@@ -177,22 +177,22 @@ class CommandOutcome:
 
     @property
     def meaning(self) -> str:
-        """Return what the exit status says."""
+        """Return the meaning of the exit status."""
         return self.meaning_of(self.exit_status)
 
     def meaning_of(self, status: int) -> str:
-        """Return what an exit status of the command says, such as that of one subject."""
+        """Return the meaning of an exit status of this command, for example that of one subject."""
         said = FAILURE_MEANINGS.get(self.command) if status == 1 else None
         return said or MEANINGS.get(status, "ended")
 
     def entries(self) -> Iterator[tuple[OutcomeSubject, OutcomeEntry]]:
-        """Yield every entry with what it is of."""
+        """Yield every entry with its subject."""
         for subject in self.subjects:
             for entry in subject.entries:
                 yield subject, entry
 
     def relative(self, path: str) -> str | None:
-        """Return a file as named from the root; None if it lies elsewhere, or is no file."""
+        """Return a path relative to the root; None if it is outside the root, or no file."""
         if not path or "\0" in path:
             return None
         resolved = Path(path).resolve()

@@ -1,8 +1,8 @@
-"""SARIF 2.1.0: one run, one result an entry, for viewers and other programs.
+"""SARIF 2.1.0: one run, one result per entry, for viewers and other programs.
 
-What holds given derived statistics is a `pass` with the level `warning`, so that no viewer shows it as one without a
-condition; what is undecided is `open`, with the level `error` where it stands in the way. A waived entry keeps its kind
-and is suppressed.
+A requirement met given derived statistics is a `pass` with the level `warning`, so that no viewer shows it as
+unconditional. An undecided one is `open`, with the level `error` if it blocks. A waived entry keeps its kind and is
+suppressed.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class EntryRule:
     """A rule.
 
     Attributes:
-        id: as entries name it.
+        id: of the rule in entries.
         title: in a few words.
         about: in a paragraph.
         page: in Markdown; for a code what `rrpolicy explain` prints.
-        tags: what it is about.
+        tags: topics.
     """
 
     id: str
@@ -72,9 +72,9 @@ def _entry_rule(entry: OutcomeEntry) -> EntryRule:
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "SRCROOT"
 MOST_RESULTS = 25_000
-"""A run may hold as many for code scanning; the loudest are kept."""
+"""Maximum number of results of a run for code scanning; the most severe are kept."""
 REFUSED = 4
-"""From this exit status on, the command did not do what it was asked."""
+"""Exit status from which the command was not executed."""
 KINDS: Mapping[OutcomeKind, str] = {
     OutcomeKind.MET: "pass",
     OutcomeKind.CONDITIONAL: "pass",
@@ -142,7 +142,7 @@ def _result(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntr
         "kind": KINDS[entry.kind],
         "level": entry.level.value,
         "message": {"text": "\n".join(text for text in told if text)},
-        "locations": [_location(outcome, subject.path(entry) or ".", entry.place)],  # code scanning asks for one
+        "locations": [_location(outcome, subject.path(entry) or ".", entry.place)],  # code scanning requires one
         "partialFingerprints": {NAME: mark},
         "properties": _properties(subject, entry),
     }
@@ -160,7 +160,7 @@ def _result(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntr
 
 
 def _location(outcome: CommandOutcome, path: str, place: Place | None) -> Json:
-    """Return where a file is, named from the root where it lies under it, and the part of it that is meant."""
+    """Return the location of a file, relative to the root if it is below it, and the relevant region."""
     relative = outcome.relative(path)
     artifact: dict[str, Json] = {"uri": Path(path).resolve().as_uri()}
     if relative is not None:

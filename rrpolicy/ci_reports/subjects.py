@@ -1,4 +1,4 @@
-"""Subjects and outcomes from what each command returns."""
+"""Subjects and outcomes from the results of each command."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def command_outcome(
 
 
 def check_subject(file: str, checked: PolicyCheck) -> OutcomeSubject:
-    """Return what `check` found of one policy: what no policy alone decides stays open, and blocks nothing."""
+    """Return the findings of `check` on one policy: those that need data are open, and block nothing."""
     policy = checked.policy
     named = entry_identities(policy)
     entries = [requirement_entry(finding, decided=False) for finding in checked.findings]
@@ -78,7 +78,7 @@ def check_subject(file: str, checked: PolicyCheck) -> OutcomeSubject:
 
 
 def plan_subject(file: str, outlook: PlanResult) -> OutcomeSubject:
-    """Return what `plan` found."""
+    """Return the findings of `plan`."""
     plan, policy = outlook.plan, outlook.plan.policy
     entries = [requirement_entry(f, accepted=policy.release.accept) for f in outlook.assessment.findings]
     decision = outlook.decision
@@ -108,7 +108,7 @@ def plan_subject(file: str, outlook: PlanResult) -> OutcomeSubject:
 
 
 def review_entries(policy: Policy, warnings: Iterable[Remark], waived: Iterable[WaivedProblem]) -> list[OutcomeEntry]:
-    """Return the entries of points of judgement, those that somebody waived among them."""
+    """Return the entries of points that need judgement, including waived ones."""
     whole, due = policy.place("policy"), policy.place("context.review_by")
     open_points = [review_entry(warning_id(remark), remark.text, place=whole) for remark in warnings]
     let_be = [
@@ -118,7 +118,7 @@ def review_entries(policy: Policy, warnings: Iterable[Remark], waived: Iterable[
 
 
 def diff_subject(found: PolicyDiff) -> OutcomeSubject:
-    """Return what `diff` found of one policy: every change is an entry, and what it costs stands beside them."""
+    """Return the findings of `diff` on one policy: every change is an entry, its impact a note."""
     only = found.only_data
     told = () if only is None else (f"policy {only.policy}", f"governance {only.governance}", f"statement {only.id}")
     notes = [OutcomeNote("only the data changed", told)]
@@ -131,7 +131,7 @@ def diff_subject(found: PolicyDiff) -> OutcomeSubject:
 
 
 def new_policy_subject(file: str) -> OutcomeSubject:
-    """Return that a policy was compared with nothing: nobody is to take it for unchanged."""
+    """Return the note that a new policy was compared with nothing, so that it does not read as unchanged."""
     entry = OutcomeEntry(
         rule="new policy",
         identity="new",
@@ -168,7 +168,7 @@ def _change_entry(change: PolicyChange) -> OutcomeEntry:
 
 
 def test_subject(found: PolicyTestSuite) -> OutcomeSubject:
-    """Return what the tests of one policy came to; entries that none speaks of stand beside them."""
+    """Return the results of one policy's tests; entries of the policy without a test are listed in a note."""
     entries = tuple(
         OutcomeEntry(
             rule="policy test" if one.passed else one.problems[0].code,
@@ -191,7 +191,7 @@ def test_subject(found: PolicyTestSuite) -> OutcomeSubject:
 
 
 def table_subject(found: TableCheck, uri: str, status: int) -> OutcomeSubject:
-    """Return what `check-table` found."""
+    """Return the findings of `check-table`."""
     entries = tuple(requirement_entry(finding) for finding in (*found.findings, *found.risks))
     summary = f"{found.records:,} records, {found.classes:,} equivalence classes"
     notes = (OutcomeNote("to be read with it", found.remarks),) if found.remarks else ()
@@ -199,13 +199,13 @@ def table_subject(found: TableCheck, uri: str, status: int) -> OutcomeSubject:
 
 
 def verification_subject(found: Verification, bundle: Path, status: int, *, strict: bool) -> OutcomeSubject:
-    """Return what `verify` found.
+    """Return the findings of `verify`.
 
     Args:
-        found: what was recomputed.
+        found: result of the verification.
         bundle: the folder.
         status: the exit status.
-        strict: what is undecided stands in the way, too.
+        strict: undecided entries block too.
     """
     entries = [requirement_entry(finding, decided=False) for finding in found.held]
     entries += [_check_entry(check) for check in found.checks if check.passed]
@@ -224,7 +224,7 @@ def verification_subject(found: Verification, bundle: Path, status: int, *, stri
 
 
 def attack_subject(found: AttackReport, bundles: Sequence[Path]) -> OutcomeSubject:
-    """Return what `attack` came to; audit-class, as what it found."""
+    """Return the results of `attack`; as confidential as audit/."""
     entries = [*map(_attack_entry, found.every), *(() if found.decided else problem_entries(found.problems))]
     name, file = ", ".join(bundle.name for bundle in bundles), str(bundles[0] / "public" / "release.json")
     status, summary = found.exit_status, found.last_line()
@@ -248,12 +248,12 @@ def _attack_entry(attack: AttackResult) -> OutcomeEntry:
 
 
 def problem_subject(problems: Sequence[Problem], status: int, asked_of: str = "") -> OutcomeSubject:
-    """Return what stands in the way of a command, or of one policy of several.
+    """Return the problems that block a command, or one policy of several.
 
     Args:
-        problems: that do.
+        problems: of the command.
         status: the exit status.
-        asked_of: the file or folder that the command was asked of, or the uri of a table; "" if nothing is known.
+        asked_of: the file or folder in the call, or the uri of a table; "" if unknown.
     """
     file = next((p.place.file for p in problems if p.place is not None), "")
     file = file or ("" if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", asked_of) else asked_of)
@@ -262,7 +262,7 @@ def problem_subject(problems: Sequence[Problem], status: int, asked_of: str = ""
 
 
 def bug_subject(command: str) -> CommandOutcome:
-    """Return the outcome of a defect; its message may hold a value of the data and is left out."""
+    """Return the outcome of a defect; its message may contain a value of the data and is omitted."""
     message = "rrpolicy has a defect; nothing was released. Standard error tells how to report it"
     entry = OutcomeEntry(
         "defect", "defect", EntryPart.PROBLEM, OutcomeKind.ERROR, "a defect of rrpolicy", message, blocking=True
@@ -324,5 +324,4 @@ def _unchanged_columns(outlook: PlanResult) -> list[str]:
 
 
 def _expected_errors(outlook: PlanResult) -> list[str]:
-    """Return the expected error of each attribute by itself."""
     return [f"{e.attributes[0]}: {e.told}" for e in outlook.errors if len(e.attributes) == 1]

@@ -1,1 +1,1 @@
-"""Collection in the field: each person's record is randomised on the person's own machine, and there is no original."""
+"""Collection in the field: each person's record is randomised on the person's device, and there is no original."""

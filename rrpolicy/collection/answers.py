@@ -1,4 +1,4 @@
-"""From what a person answers to the place of a category: as a table's values are read, without an engine."""
+"""Conversion of a person's responses to category positions: as a table's values are read, without an engine."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _SHOWN = 12
 def answer_codes(
     questions: Sequence[Question], records: Sequence[Mapping[str, object]], *, text: bool
 ) -> list[list[int]]:
-    """Return the place of the category of each answer, a list a record; nothing is drawn before all can be read.
+    """Return the category position of each response, a list per record; nothing is drawn before all are read.
 
     Args:
-        questions: in their order.
-        records: attribute -> answer; None is no answer.
-        text: answers are the text of a CSV file, in which nothing is no answer, and numbers are spelled.
+        questions: in order.
+        records: attribute -> response; None is no response.
+        text: responses are text of a CSV file: empty text is no response, and numbers are in decimal notation.
 
     Raises:
-        DataError: RR522, everything that is wrong with any of them, at once; no answer is repeated.
+        DataError: RR522, with all problems of all records at once; messages contain no response.
     """
     problems = []
     codes = []
@@ -49,7 +49,7 @@ def answer_codes(
 
 
 def _unexpected_answers(questions: Sequence[Question], answers: Mapping[str, object]) -> Iterator[tuple[str, str, str]]:
-    """Yield what of a record is not asked, and what is asked and not there: message, what is expected, and a hint."""
+    """Yield unexpected and missing responses of a record: message, expectation, and a hint."""
     asked = [question.attribute for question in questions]
     for name in answers:
         if name not in asked:
@@ -72,7 +72,7 @@ def _is_missing(answer: object, *, text: bool) -> bool:
 
 
 def _answer_code(question: Question, answer: object, *, text: bool) -> int | None:
-    """Return the place of the category of an answer; None if there is none."""
+    """Return the category position of an response; None if it has no category."""
     if _is_missing(answer, text=text):
         return _category_position(question, question.nulls)
     value = answer if isinstance(answer, (str, int, float)) else None
@@ -100,7 +100,7 @@ def _has_numeric_bins(bins: Bins) -> bool:
 
 
 def _is_ambiguous(question: Question) -> bool:
-    """Return whether a category of bins reads as what is binned, so that it cannot be told which of both is meant."""
+    """Return whether a bin's label reads as a value to be binned, so that the response is ambiguous."""
     return any(_parsed_number(label, text=True) is not None for label in question.categories if isinstance(label, str))
 
 
@@ -115,10 +115,10 @@ def _parsed_number(value: Value, *, text: bool) -> float | None:
 
 
 def _sortable_moment(value: Value) -> float | None:
-    """Return a date or time as a number that sorts as it does; None if it spells none."""
+    """Return a date or time as a number that sorts as it does; None if the value is neither."""
     if not isinstance(value, str):
         return None
-    for spelled in (value, f"1970-01-01T{value}"):  # a time of day is one of that day
+    for spelled in (value, f"1970-01-01T{value}"):  # a time of day belongs to that day
         try:
             moment = datetime.fromisoformat(spelled)
         except ValueError:
@@ -128,7 +128,7 @@ def _sortable_moment(value: Value) -> float | None:
 
 
 def _bin_position(question: Question, bins: Bins, number: float) -> int | None:
-    """Return the place of the bin of a number: [a, b), the last one closed."""
+    """Return the position of the bin of a number: [a, b), the last one closed."""
     edges = [float(e) if not isinstance(e, str) else _sortable_moment(e) for e in bins.edges]
     known = [math.nan if e is None else e for e in edges]
     if number < known[0] or number > known[-1]:
@@ -137,7 +137,7 @@ def _bin_position(question: Question, bins: Bins, number: float) -> int | None:
 
 
 def _answer_problem(question: Question, where: str, *, absent: bool) -> Problem:
-    """Return why an answer cannot be taken, without the answer."""
+    """Return the problem of an invalid response, without the response."""
     if absent:
         hint = f"give an answer; or ask for a policy with `nulls` of '{question.attribute}', so that none is one"
         return Problem(

@@ -1,4 +1,4 @@
-"""Records as lines: read before they are randomised, spelled afterwards, and what is asked, for people."""
+"""Records as lines: read before randomisation, written after it; and the questions, for people."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def read_records(record: str | None, file: Path | None, *, text: bool) -> list[M
     """Return records to be randomised.
 
     Args:
-        record: one as JSON; None if there is none.
-        file: of records; None for standard input where no record is given.
+        record: one as JSON; None without one.
+        file: of records; None for standard input, without a record.
         text: they are CSV.
 
     Raises:
         PolicyError: RR250 if a record and a file are given, or one record as CSV.
-        DataError: RR522 if they cannot be read, or there are none.
+        DataError: RR522 if they cannot be read, or there are no records.
     """
     if record is not None:
         if file is not None or text:
@@ -84,7 +84,7 @@ def record_lines(records: Iterable[Mapping[str, Value]], columns: Sequence[str],
 
     Args:
         records: released column -> category.
-        columns: in their order.
+        columns: in order.
         text: CSV.
     """
     if not text:
@@ -99,7 +99,7 @@ def record_lines(records: Iterable[Mapping[str, Value]], columns: Sequence[str],
 
 
 def question_lines(questionnaire: Questionnaire) -> Iterator[str]:
-    """Yield what is asked, and what is promised, for people."""
+    """Yield the questions, and the guarantee, for people."""
     head = questionnaire.policy
     yield line(f"{head.name} {head.version}, {head.owner}: {head.purpose}")
     for question in questionnaire.questions:
@@ -112,7 +112,7 @@ def question_lines(questionnaire: Questionnaire) -> Iterator[str]:
 
 
 def _bins_text(bins: Bins) -> str:
-    """Return which answers fall into bins, in words."""
+    """Return the responses that fall into bins, in words."""
     what = "a date or time" if any(isinstance(edge, str) for edge in bins.edges) else "a number"
     told = [edge if isinstance(edge, str) else f"{edge:.15g}" for edge in bins.edges]
     ends = [f"from {told[0]}"] if bins.edges[0] != -math.inf else []

@@ -1,9 +1,9 @@
-"""Whether a collected table can be what randomisers made: cells that nothing becomes, and shares that no people have.
+"""Plausibility of a collected table as output of randomisers: impossible cells, and implausible shares.
 
-Whatever people answered, each record has a released value u with a probability from min_v P[u,v] to max_v P[u,v].
+For any original values, each record has a released value u with a probability from min_v P[u,v] to max_v P[u,v].
 Records are randomised independently, so the number of those with u lies between two binomial variables: it is at least
-c no more often than Binomial(N, max) is, and at most c no more often than Binomial(N, min) is (each record's own
-Bernoulli variable is coupled to one of the larger, or the smaller, probability).
+c no more often than Binomial(N, max) is, and at most c no more often than Binomial(N, min) is (each record's Bernoulli
+variable is coupled to one of the larger, or the smaller, probability).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 FALSE_ALARM = 1e-9
-"""Of all tests of a table together, at most."""
+"""Maximum false-alarm probability of all tests of a table together."""
 WIDEST = 1 << 20
-"""Entries of a matrix that are listed; shares of a wider one are not tested."""
+"""Maximum number of entries of a matrix that is listed; shares of a larger one are not tested."""
 
 
 def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> Iterator[str]:
-    """Yield why a table was not made by randomising records by a channel; no value is named.
+    """Yield reasons why a table was not made by randomising records by a channel; no value is named.
 
     Args:
         product: the channel.
@@ -61,7 +61,7 @@ def _record_count_text(number: int) -> str:
 def _probability_range(
     matrix: Sequence[Mapping[int, Fraction]], label: Ints, size: int
 ) -> Sequence[tuple[Fraction, Fraction]]:
-    """Return the smallest and the largest probability of each label of a column, over what may be answered."""
+    """Return the smallest and the largest probability of each label of a column, over the possible original values."""
     sums = []
     for column in matrix:
         shares = [Fraction(0)] * size

@@ -1,6 +1,6 @@
-"""The public part of a plan that was made without data: what people are asked, and how their answers are randomised.
+"""The public part of a plan made without data: the questions to people, and the randomisation of their responses.
 
-It holds no secret and no statistic of anybody: anyone who has it can randomise a record and check the promise.
+It contains no secret and no statistic of any person: anyone who has it can randomise a record and check the guarantee.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ if TYPE_CHECKING:
     from rrpolicy.registry import Registry
 
 QUESTIONNAIRE_FILE = "questionnaire.json"
-"""Of the file in public/ of what was collected with it."""
+"""Name of the file in public/ of a release of records collected with it."""
 
 
 @frozen
 class Question:
-    """What is asked of a person.
+    """A question to a person.
 
     Attributes:
-        attribute: its name, as records have it before they are randomised.
-        categories: what can be answered, in the policy's order.
-        bins: how a number, date or time becomes a category; None where a category is the answer.
-        outside: the category of answers that are none of the others; None refuses them.
-        nulls: the category of no answer; None refuses it.
+        attribute: its name in records before randomisation.
+        categories: the possible responses, in the policy's order.
+        bins: conversion of a number, date or time to a category; None if the response is a category.
+        outside: the category of unexpected responses; None refuses them.
+        nulls: the category of a missing response; None refuses it.
     """
 
     attribute: str
@@ -58,17 +58,17 @@ class Question:
 
 @frozen(slots=False)
 class Questionnaire:
-    """What goes to the field.
+    """Questions, channel and guarantee for collection in the field.
 
     Attributes:
-        policy: that it was made of.
-        software: that it was made with; of an axis of a plugin, that plugin is needed.
-        max_records: the most records that a unit of protection gives.
+        policy: that it was made from.
+        software: that it was made with; if an axis is a plugin's, reading needs that plugin.
+        max_records: the maximum number of records per unit of protection.
         questions: in the policy's order.
-        channel: by which answers are randomised, each record by itself.
-        unchanged: attributes that are sent as they are answered.
-        epsilon: of all records of a unit, all answers that are randomised together.
-        promise: what that says of a person, in words.
+        channel: that randomises responses, each record independently.
+        unchanged: attributes that are sent without randomisation.
+        epsilon: for all records of a unit and all randomised responses together.
+        promise: the guarantee for a person, in words.
     """
 
     schema: ClassVar[str] = "rrpolicy.questionnaire/1"
@@ -84,7 +84,7 @@ class Questionnaire:
 
     @classmethod
     def of(cls, policy: Policy, policy_digest: str, channel: Channel, software: Software) -> Questionnaire:
-        """Return the public part of a plan that can be collected for; see `uncollectable`.
+        """Return the public part of a plan that collection is possible for; see `collection_problems`.
 
         Args:
             policy: resolved.
@@ -93,7 +93,7 @@ class Questionnaire:
             software: that planned it.
 
         Raises:
-            PolicyError: RR520 if records cannot be randomised one by one by it.
+            PolicyError: RR520 if its channel cannot randomise single records.
         """
         problems = tuple(collection_problems(policy, channel))
         if problems:
@@ -107,7 +107,7 @@ class Questionnaire:
     def _promising(
         cls, policy: PolicyIdentity, software: Software, most: int, questions: tuple[Question, ...], channel: Product
     ) -> Questionnaire:
-        """Return the questionnaire with what its channel keeps."""
+        """Return the questionnaire with the guarantee of its channel."""
         sent = tuple(a.attribute for a in channel.axes if isinstance(a, Identity) and a.original_size > 1)
         epsilon = attribute_epsilon_measure(scope_loss(channel, most)).measure
         promise = _participant_notice(
@@ -116,12 +116,12 @@ class Questionnaire:
         return cls(policy, software, most, questions, channel, sent, epsilon, promise)
 
     def promised_again(self) -> Questionnaire:
-        """Return it with what its channel keeps found and said again."""
+        """Return the questionnaire with the guarantee computed again from its channel."""
         return self._promising(self.policy, self.software, self.max_records, self.questions, self.channel)
 
     @cached_property
     def digest(self) -> str:
-        """Return the digest of all of it."""
+        """Return the digest of the whole document."""
         return record_digest(record(self, public=True))
 
     def to_json(self) -> dict[str, Json]:
@@ -130,12 +130,12 @@ class Questionnaire:
 
     @classmethod
     def from_json(cls, document: dict[str, Json], registry: Registry) -> Questionnaire:
-        """Read what `to_json` wrote; it fits its schema.
+        """Read the output of `to_json`; it fits its schema.
 
         Raises:
             RefusedError: RR404, RR412 if the plugin of an axis is not loaded.
             DataError: RR334 if the channel contradicts itself.
-            ValueError: if the document does, or promises what the channel does not keep.
+            ValueError: if the document contradicts itself, or states a guarantee that the channel does not have.
         """
         with registry.naming_absent():
             channel = channel_from_json(document["channel"], registry.kinds)
@@ -153,7 +153,7 @@ class Questionnaire:
 
 
 def _participant_notice(asked: Sequence[str], sent: Sequence[str], most: int, *, bounded: bool) -> str:
-    """Return what a person is promised, in words."""
+    """Return the guarantee to a person, in words."""
     hidden, open_ = (", ".join(f"'{n}'" for n in asked if (n in sent) is told) for told in (False, True))
     each = "the record" if most == 1 else f"all of up to {most} records of a person, linked with each other"
     kept = f" Sent as it is answered, and not protected: {open_}." if sent else ""
@@ -170,12 +170,12 @@ def _participant_notice(asked: Sequence[str], sent: Sequence[str], most: int, *,
 
 
 def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Derived] = ()) -> Iterator[Problem]:
-    """Yield why no record can be collected for a plan (RR520).
+    """Yield the reasons why no record can be collected for a plan (RR520).
 
     Args:
         policy: resolved.
         channel: planned.
-        derived: what the plan takes from a table.
+        derived: statistics that the plan derives from a table.
     """
 
     def refused(message: str, hint: str) -> Problem:
@@ -225,7 +225,7 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
         plugins: distributions that may be imported if it names them.
 
     Raises:
-        PolicyError: RR521 if it is none, or was changed.
+        PolicyError: RR521 if the file is no questionnaire, or was changed.
         RefusedError: RR404 to RR406, RR412 for plugins.
     """
     from rrpolicy.discovery import load_allowed

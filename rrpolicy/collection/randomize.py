@@ -1,4 +1,4 @@
-"""Randomising records where they are: exactly, with bits of the operating system that nobody keeps."""
+"""Randomising records where they are collected: exactly, with bits of the operating system that are not stored."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ PATH = "field"
 def randomize(
     questionnaire: Questionnaire, records: Sequence[Mapping[str, object]], *, text: bool = False
 ) -> list[dict[str, Value]]:
-    """Return what is sent in place of records, each drawn by itself, in their order.
+    """Return the randomised form of records, each drawn independently, in their order.
 
-    The key is fresh for each call, 256 bits of the operating system, and is gone with it: nobody can draw again, and
-    who calls twice has answered twice.
+    The key is fresh for each call, 256 bits of the operating system, and is discarded after it: no draw can be
+    repeated, and two calls are two sets of responses.
 
     Args:
-        questionnaire: what is asked, and how answers are randomised.
-        records: attribute -> answer; None is no answer.
-        text: answers are the text of a CSV file.
+        questionnaire: the questions, and the randomisation of responses.
+        records: attribute -> response; None is no response.
+        text: responses are the text of a CSV file.
 
     Returns:
-        Released column -> category, one dictionary a record, the columns in the order of the released table.
+        Released column -> category, one dictionary per record, the columns in the order of the released table.
 
     Raises:
-        DataError: RR522, everything that is wrong with any of them, at once; nothing is drawn.
+        DataError: RR522, with all problems of all records at once; nothing is drawn.
     """
     product, questions = questionnaire.channel, questionnaire.questions
     codes = np.array(answer_codes(questions, records, text=text), dtype=np.int64).reshape(len(records), len(questions))

@@ -1,1 +1,1 @@
-"""What a release shows of what a regime asks: every clause cites a finding, a declaration, or says "not covered"."""
+"""Evidence of a release for a regime: every clause cites a finding or a declaration, or is "not covered"."""

@@ -1,6 +1,6 @@
-"""All that has to be kept so that a release can be verified in five years, in one file, without its rows.
+"""Archive of a release in one file, without its rows, for verification in five years.
 
-A zip file: any system opens it. It holds the bundle but for the data files, the ledger, the file of allowed signers,
+A zip file: any system opens it. It contains the bundle except the data files, the ledger, the file of allowed signers,
 and, in archive.json, the digest of every file, those of the data files, and the versions of everything installed.
 """
 
@@ -30,22 +30,22 @@ from rrpolicy.verification.verify import verify
 SCHEMA = "rrpolicy.archive/1"
 INDEX, BUNDLE, LEDGER, SIGNERS = "archive.json", "bundle", "ledger.jsonl", "signers.toml"
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, TypeError, RuntimeError)
-"""What reading a zip file raises that is none, was changed, or is encrypted."""
+"""Errors of reading a file that is no zip file, was changed, or is encrypted."""
 _FOLDERS = ("public", "audit", "attestations")
 _LARGEST = 1 << 30
-"""Bytes of what an archive may hold."""
+"""Maximum size of an archive's content in bytes."""
 _MOST = 10_000
-"""Files of an archive."""
+"""Maximum number of files of an archive."""
 
 
 @frozen
 class Archive:
-    """An archive that was opened.
+    """An open archive.
 
     Attributes:
         bundle: the folder with public/ and audit/, without the data files.
-        ledger: the ledger as it was; None if there is none.
-        signers: the file of allowed signers as it was; None if there is none.
+        ledger: the archived ledger; None without one.
+        signers: the archived file of allowed signers; None without one.
     """
 
     bundle: Path
@@ -58,17 +58,17 @@ def archive(bundle: Path, out: Path, ledger: Path | None = None, signers: Path |
 
     Args:
         bundle: the folder with public/ and audit/.
-        out: the file, which must not be there.
-        ledger: that the release stands in.
+        out: the file, which must not exist.
+        ledger: with the release's entry.
         signers: the file of allowed signers.
 
     Returns:
-        What archive.json says.
+        Content of archive.json.
 
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify; nothing is written.
         PolicyError: RR260 if it is no bundle with audit/.
-        RefusedError: RR411 if the file is there, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
+        RefusedError: RR411 if the file exists, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
     """
     if not (bundle / "audit").is_dir():
         message = f"{bundle} has no audit/, and who verifies later needs it"
@@ -102,7 +102,7 @@ def _files(bundle: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _environment() -> dict[str, Json]:
-    """Return what is installed: as `pip install NAME==VERSION` for each puts it back."""
+    """Return the installed distributions: `pip install NAME==VERSION` for each restores them."""
     found = {d.metadata["Name"]: d.version for d in importlib.metadata.distributions() if d.metadata["Name"]}
     packages: dict[str, Json] = dict(sorted(found.items(), key=lambda item: item[0].lower()))
     return {"python": platform.python_version(), "system": platform.system(), "packages": packages}
@@ -122,10 +122,10 @@ def is_archive(path: Path) -> bool:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Open an archive into a folder that is gone afterwards; every file is held to its digest.
+    """Open an archive into a temporary folder; every file is checked against its digest.
 
     Raises:
-        PolicyError: RR260 if it is no archive, RR284 if a file is not the one that was archived.
+        PolicyError: RR260 if it is no archive, RR284 if a file differs from the archived one.
     """
     with scratch_folder() as spilled:
         folder = spilled.folder / "archive"
@@ -144,7 +144,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
 
     Raises:
         ValueError: if it is no archive.
-        PolicyError: RR284 if a file is not the one that was archived.
+        PolicyError: RR284 if a file differs from the archived one.
     """
     listed = file.infolist()
     if len(listed) > _MOST or sum(info.file_size for info in listed) > _LARGEST:

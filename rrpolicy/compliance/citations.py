@@ -1,4 +1,4 @@
-"""What of a release can be cited, by name. Each cites what is there and says what is missing; none guesses."""
+"""Citable parts of a release, by name. Each cites existing data and reports missing data; none guesses."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probabilit
 
 @frozen
 class CitedRelease:
-    """What is cited from.
+    """Source of citations.
 
     Attributes:
         manifest: release.json.
         findings: with the numbers that may be shown.
         utility: likewise.
-        file: where the findings stand.
-        dropped: columns that are not released, with the reason; None where that is not known.
-        population: that the records are drawn from; None where that is not stated, or not known here.
+        file: with the findings.
+        dropped: columns that are not released, with the reason; None if unknown.
+        population: of the records; None if not stated, or unknown here.
         models: privacy models by name.
-        signed: whether there are signed statements beside it.
-        together: what it comes to together with earlier releases of the same people, an entry of the budget each.
-        attacked: the adversarial test; None where none was written, or it may not be shown.
-        tested: whether audit/ says that it was tested how many records a person has.
-        protection: how strong the release is; None where that may not be shown.
+        signed: whether there are signed statements on it.
+        together: results together with earlier releases of the same people, one per entry of the budget.
+        attacked: the adversarial test; None if not written, or not to be shown.
+        tested: whether the number of records per person was tested, according to audit/.
+        protection: protection of the release; None if not to be shown.
     """
 
     manifest: Manifest
@@ -64,10 +64,10 @@ Cite = Callable[[CitedRelease], Iterator[Citation]]
 
 
 def find_citations(name: str, release: CitedRelease) -> tuple[tuple[Citation, ...], str | None]:
-    """Return what a release says under a name, and in words what is missing if it says nothing.
+    """Return the citations of a release under a name, and the missing part in words if there are none.
 
     Raises:
-        KeyError: if there is no such name.
+        KeyError: if the name is unknown.
     """
     if name.startswith("context."):
         found = tuple(_context(name.removeprefix("context."), release))
@@ -227,7 +227,7 @@ def _findings(release: CitedRelease) -> Iterator[Citation]:
 
 
 def _protection(release: CitedRelease) -> Iterator[Citation]:
-    """Yield how strong the release is, and what an attacker attains without it and with it."""
+    """Yield the protection of the release, and the attacker's results without it and with it."""
     found = release.protection
     if found is None:
         return
@@ -248,7 +248,7 @@ def _findings_of_models(speaks: Callable[[str], bool]) -> Cite:
 
 
 def _largest_risk(release: CitedRelease) -> Iterator[Citation]:
-    """Yield what bounds the risk of everybody: every requirement with a number but a mean of the most at risk."""
+    """Yield the bounds on every person's risk: requirements with a number, except means over the most at risk."""
     for finding in release.findings:
         if finding.achieved is not None and not finding.requirement.startswith("mean"):
             yield _finding(finding, release)
@@ -268,7 +268,7 @@ def _limits(release: CitedRelease) -> Iterator[Citation]:
 
 
 def _finding(finding: Finding, release: CitedRelease) -> Citation:
-    """Return a finding with its standing: nobody is to take an estimate, or what holds under a condition, for more."""
+    """Return a finding with its standing, so that an estimate or a conditional result is not read as more."""
     verdict = "measured" if finding.verdict is None else finding.verdict.value
     number = ""
     if finding.achieved is not None:
@@ -341,4 +341,4 @@ CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "units": (_units, "units of protection"),
     "utility": (_utility, "a [[utility]] entry"),
 }
-"""Name -> what is cited under it, and what is missing where that is nothing."""
+"""Name -> its citations, and the missing part if there are none."""

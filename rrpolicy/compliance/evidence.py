@@ -1,4 +1,4 @@
-"""What a release shows of what a regime asks: plain data, from which every form is written."""
+"""Evidence of a release for the clauses of a regime, as plain data for every output format."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ SCHEMA = "rrpolicy.evidence/1"
 
 
 class CitationKind(StrEnum):
-    """What stands behind a citation.
+    """Source of a citation.
 
-    A finding was computed, and `verify` computes it again; a declaration was made by people, and nobody can; a record
-    is what the release says of itself, held together by its digests.
+    A finding was computed, and `verify` computes it again. A declaration was made by people and cannot be computed. A
+    record is a statement of the release about itself, protected by its digests.
     """
 
     FINDING = "finding"
@@ -26,12 +26,12 @@ class CitationKind(StrEnum):
 
 @frozen
 class RequirementDecision:
-    """What a release decided of a requirement of its policy.
+    """Decision of a release on a requirement of its policy.
 
     Attributes:
-        requirement: in words, without what came out.
+        requirement: in words, without the result.
         verdict: whether it holds.
-        given: ids of the derived statistics that this is conditional on; empty if it is not.
+        given: ids of the derived statistics that the verdict is conditional on; empty if unconditional.
     """
 
     requirement: str
@@ -41,13 +41,13 @@ class RequirementDecision:
 
 @frozen
 class Citation:
-    """Something of the release that speaks to a clause.
+    """A part of the release that supports a clause.
 
     Attributes:
-        kind: what stands behind it.
-        text: what it says.
-        where: where it stands: a file of the bundle, or a folder of it that ends in `/`, and the field.
-        judgement: what was decided, of a finding that decides something.
+        kind: source of the citation.
+        text: text of the citation.
+        where: location: a file of the bundle, or a folder of it that ends in `/`, and the field.
+        judgement: the decision, for a finding with a verdict.
     """
 
     kind: CitationKind
@@ -63,14 +63,15 @@ class Citation:
 
 @frozen
 class ClauseAnswer:
-    """What a release says to a clause.
+    """Evidence for one clause.
 
     Attributes:
         clause: as the regime numbers it.
-        title: what it asks.
-        control: of NIST SP 800-53 that the clause is, as NIST's catalogue of controls calls it; None for any other.
-        citations: what speaks to it; nothing if it is not covered.
-        missing: what would speak to it and is not there, in words.
+        title: subject of the clause.
+        control: id of the corresponding control of NIST SP 800-53, as in NIST's catalogue of controls; None for any
+            other clause.
+        citations: evidence for the clause; empty if it is not covered.
+        missing: evidence that is absent, in words.
     """
 
     clause: str
@@ -81,7 +82,7 @@ class ClauseAnswer:
 
     @property
     def covered(self) -> bool:
-        """Return whether anything speaks to it."""
+        """Return whether there is evidence for the clause."""
         return bool(self.citations)
 
 
@@ -95,18 +96,18 @@ class CitedFile:
 
 @frozen
 class ComplianceEvidence:
-    """What a release shows of what a regime asks.
+    """Evidence of a release for the clauses of a regime.
 
     Attributes:
         regime: its name.
-        title: what it is called.
-        source: where it stands.
+        title: of the regime.
+        source: reference to the regime's text.
         release: the release: policy, version, label.
         digest: of release.json.
-        page: `public` if only what is published was looked at, else `audit`: it then holds numbers of the original.
+        page: `public` if only published files were read, else `audit`: it then contains numbers of the original.
         released: when the release was made: the moment on the audit page, a label that is a day on the public one; in
-            UTC, as RFC 3339 has it. None where that is not told.
-        holds_until: the day until which what is declared holds; None where none is stated.
+            UTC, in the format of RFC 3339. None if unknown.
+        holds_until: the last day on which the declarations are valid; None if no day is stated.
         files: that are cited, and release.json.
         answers: clause by clause.
     """

@@ -1,4 +1,4 @@
-"""Evidence of a release: verified first, then every clause of a regime asked of it."""
+"""Evidence of a release: verification first, then the citations for every clause of a regime."""
 
 from __future__ import annotations
 
@@ -45,19 +45,20 @@ def build_evidence(
     *,
     allowed: AllowedSigners | None = None,
 ) -> ComplianceEvidence:
-    """Return what a release shows of what a regime asks.
+    """Return a release's evidence for the clauses of a regime.
 
     Args:
         bundle: the folder, or public/ alone.
         name: of the regime.
-        page: what may be shown; default: audit where audit/ is at hand.
-        plugins: distributions that may be imported if the bundle names them.
+        page: scope of the evidence; default: audit if audit/ is available.
+        plugins: distributions that the bundle may import.
         keys: that must have signed the release.
-        allowed: who may sign in the roles that it requires.
+        allowed: the people who may sign in the roles that it requires.
 
     Raises:
-        PolicyError: RR250 if there is no such regime, or no audit/ where it is asked for; RR260 if there is no release.
-        RequirementError: RR110 to RR137 if the release does not verify: nothing of it is evidence then.
+        PolicyError: RR250 if there is no such regime, or if audit/ is requested and missing; RR260 if there is no
+            release.
+        RequirementError: RR110 to RR137 if the release does not verify: it then has no evidence.
     """
     asked = load_regime(name)
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
@@ -103,7 +104,6 @@ def _valid_until(manifest: Manifest) -> str | None:
 
 
 def _cited_files(cited: Iterable[str], folders: Mapping[str, Path]) -> Iterator[CitedFile]:
-    """Yield what is cited, file by file, in order."""
     for path in sorted(cited):
         room, _, name = path.partition("/")
         names = [name] if name else sorted(file.name for file in folders[room].iterdir())
@@ -134,7 +134,7 @@ def _cited_release(public: Path, audit: Path, page: Page, plugins: Sequence[str]
 
 
 def _joint_requirements(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what audit.json states of the release together with earlier ones, an entry of the budget each."""
+    """Yield the joint results with earlier releases from audit.json, one per entry of the budget."""
     stated = record.get("together") or {"earlier": [], "requirements": []}
     if stated["earlier"]:
         for each in stated["requirements"]:

@@ -1,4 +1,4 @@
-"""Evidence in the form that is asked for, and as a file that appears whole."""
+"""Evidence in the requested form, and as a file that is written whole."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def as_markdown(evidence: ComplianceEvidence) -> bytes:
 
 
 def as_html(evidence: ComplianceEvidence) -> bytes:
-    """Return the evidence as a page of its own."""
+    """Return the evidence as a separate HTML page."""
     return _environment().get_template("evidence.html").render(found=evidence, not_covered=NOT_COVERED).encode()
 
 
 def inventory_page(found: Inventory) -> bytes:
-    """Return an inventory as a page of its own."""
+    """Return an inventory as a separate HTML page."""
     template = _environment().get_template("inventory.html")
     return template.render(found=found, called=release_label, facts=inventory_facts).encode()
 
 
 @cache
 def _environment() -> Environment:
-    """Return the templates' environment: HTML is escaped, and text in Markdown passes its own filters."""
+    """Return the templates' environment: HTML is escaped, and text in Markdown passes through filters."""
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters |= {
         "visible": lambda text: visible(str(text)),
@@ -80,7 +80,7 @@ class RenderedEvidence:
         """Return the bytes of a form: the same for the same bundle.
 
         Raises:
-            PolicyError: RR250 if OSCAL is asked for, and nothing tells when the release was made.
+            PolicyError: RR250 if OSCAL is requested, and the time of the release is unknown.
         """
         match form:
             case "markdown":
@@ -91,14 +91,14 @@ class RenderedEvidence:
                 return pretty(self.document(form))
 
     def document(self, form: Literal["json", "oscal"]) -> dict[str, Json]:
-        """Return what a form for programs holds, as plain data; raises as `content` does."""
+        """Return the content of a form for programs, as plain data; raises as `content` does."""
         return self.evidence.to_json() if form == "json" else as_oscal(self.evidence)
 
     def write(self, path: Path, form: Form) -> None:
-        """Write a file that is not there yet.
+        """Write a file that does not exist yet.
 
         Raises:
-            RefusedError: RR402 if it is there, RR407 or RR408 if it cannot be written.
+            RefusedError: RR402 if it exists, RR407 or RR408 if it cannot be written.
             PolicyError: as `content` does; nothing is written then.
         """
         refuse_existing(path)

@@ -1,4 +1,4 @@
-"""Every release that a repository and its ledgers know, and what has to be decided: for a board, once a quarter."""
+"""All releases in a repository and its ledgers, and pending decisions: for a board, once a quarter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from rrpolicy.serialization.writing import record
 from rrpolicy.signing.signature_checks import attestation_facts, refuse_recalled
 
 SOON = timedelta(days=60)
-"""How long before a review, or the end of a waiver, it is listed."""
+"""Time before a review, or the end of a waiver, from which it is listed."""
 
 
 @frozen
@@ -47,22 +47,22 @@ class InventoryEntry:
     Attributes:
         policy: its name and version.
         label: of the release; None if it has none.
-        state: in use, an older version, replaced, recalled, withdrawn, open (it is not known whether it appeared), or
+        state: in use, an older version, replaced, recalled, withdrawn, open (unknown whether it appeared), or
             in no ledger.
-        date: the day on which it was entered; None if no ledger has it.
-        ledger: the file; None if none has it.
+        date: the day on which it was entered; None if in no ledger.
+        ledger: the file; None if in no ledger.
         entry: hash of its line.
         digest: of release.json.
-        bundle: its folder; None if that is not at hand.
-        purpose: of the policy; "" if it is not at hand.
-        recipients: who gets the data.
-        grade: of protection; None if audit/ is not at hand.
-        risks: what an attacker reads and finds, without the release and with it, a sentence each.
-        review_by: the day until which the policy holds.
-        soon: what ends within sixty days.
-        attested: who verified, signed and approved it, by the statements in its folder.
-        attacked: how its attacks came out; "" if nobody attacked it, or audit/ is not at hand.
-        decide: what somebody has to decide.
+        bundle: its folder; None if not available.
+        purpose: of the policy; "" if not available.
+        recipients: of the data.
+        grade: of protection; None if audit/ is not available.
+        risks: what an attacker can read and find, without the release and with it, a sentence each.
+        review_by: the last day of the policy's validity.
+        soon: deadlines within sixty days.
+        attested: verifiers, signers and approvers, by the statements in its folder.
+        attacked: results of its attacks; "" without attacks, or if audit/ is not available.
+        decide: decisions to make.
     """
 
     policy: str
@@ -86,13 +86,13 @@ class InventoryEntry:
 
 @frozen
 class Inventory:
-    """All releases that a repository and its ledgers know.
+    """All releases in a repository and its ledgers.
 
     Attributes:
-        day: on which reviews and waivers are looked at.
-        releases: in the order of the ledgers, then those that no ledger has.
-        unreleased: policies of which nothing is known to be released.
-        decide: what somebody has to decide beside the releases: broken promises, policies that cannot be read.
+        day: of the check of reviews and waivers.
+        releases: in the order of the ledgers, then those in no ledger.
+        unreleased: policies without a known release.
+        decide: decisions not on a single release: violated requirements, unreadable policies.
     """
 
     day: str
@@ -102,7 +102,7 @@ class Inventory:
 
     @property
     def decisions(self) -> tuple[tuple[str, str], ...]:
-        """Return what has to be decided, each with the release that it is of; "" for the repository."""
+        """Return the pending decisions, each with its release; "" for the repository."""
         own = [(release_label(one), what) for one in self.releases for what in one.decide]
         return (*(("", what) for what in self.decide), *own)
 
@@ -112,7 +112,7 @@ class Inventory:
 
 
 def release_label(one: InventoryEntry) -> str:
-    """Return what people call a release."""
+    """Return the displayed name of a release."""
     return one.policy if one.label is None else f"{one.policy} as {one.label}"
 
 
@@ -123,12 +123,12 @@ def build_inventory(
 
     Args:
         paths: policies, or folders of policies.
-        bundles: folders in which bundles lie, at any depth.
-        day: on which reviews and waivers are looked at.
-        plugins: distributions to load for what bundles and ledgers name.
+        bundles: folders that contain bundles, at any depth.
+        day: of the check of reviews and waivers.
+        plugins: distributions to load for the names in bundles and ledgers.
 
     Raises:
-        PolicyError: RR200 if a folder holds no policy.
+        PolicyError: RR200 if a folder contains no policy.
         RefusedError: RR440, RR443 for a ledger.
     """
     policies: dict[str, Policy] = {}
@@ -172,7 +172,6 @@ def _find_bundles(folders: Sequence[Path]) -> list[Path]:
 
 
 def _ledger_position(bundle: Path, ledgers: Mapping[Path, Ledger]) -> tuple[Path, str] | None:
-    """Return where a bundle stands in a ledger."""
     with suppress(RRPolicyError):
         manifest = sealed_manifest(bundle)
         for file, ledger in ledgers.items():
@@ -191,7 +190,7 @@ def _ledger_release(  # noqa: PLR0917 each is another thing
     policies: Mapping[str, Policy],
     day: date,
 ) -> InventoryEntry:
-    """Return a release of a ledger, with its bundle where that is at hand."""
+    """Return a release of a ledger, with its bundle if available."""
     settled, gone = ledger.settled.get(own), withdrawal_notice(ledger, own, entry.name)
     older = newer_version(ledger, entry)
     outcome = "open" if settled is None else settled.outcome
@@ -226,7 +225,7 @@ def _ledger_release(  # noqa: PLR0917 each is another thing
 
 
 def _unlisted_bundle(bundle: Path, policies: Mapping[str, Policy], day: date) -> InventoryEntry:
-    """Return a bundle that no ledger has."""
+    """Return a bundle that is in no ledger."""
     try:
         manifest = sealed_manifest(bundle)
     except RRPolicyError as error:
@@ -244,7 +243,7 @@ def _unlisted_bundle(bundle: Path, policies: Mapping[str, Policy], day: date) ->
 def _add_bundle_details(
     one: InventoryEntry, bundle: Path | None, manifest: Manifest | None, known: Governance | None, day: date
 ) -> InventoryEntry:
-    """Return a release with what its bundle says; without one, with what its policy declares now."""
+    """Return a release with the data of its bundle; without one, with the current declarations of its policy."""
     governance = known if manifest is None else manifest.governance
     if governance is not None and one.state not in {"withdrawn", "recalled", "replaced"}:
         overdue, soon = _deadlines(governance, day)
@@ -279,7 +278,7 @@ def _add_bundle_details(
 
 
 def _deadlines(governance: Governance, day: date) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what has ended by a day, and what ends soon: the review, and waivers."""
+    """Return the deadlines that have passed by a day, and those that are near: the review, and waivers."""
     review = governance.context.review
     days = [] if review is None else [("the review is due", review)]
     days += [
@@ -290,7 +289,7 @@ def _deadlines(governance: Governance, day: date) -> tuple[tuple[str, ...], tupl
 
 
 def _risk_summary(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
-    """Return the grade of a release, and what an attacker attains without it and with it."""
+    """Return the grade of a release, and the attacker's results without it and with it."""
     path = bundle / "audit" / "report.json"
     if not path.is_file():
         return None, ()
@@ -316,7 +315,7 @@ def _attack_summary(bundle: Path) -> str:
 
 
 def inventory_lines(found: Inventory) -> Iterator[str]:
-    """Yield an inventory for people: what has to be decided first."""
+    """Yield an inventory for people, pending decisions first."""
     yield f"{len(found.releases)} releases, on {found.day}; {len(found.decisions)} to decide"
     for whose, what in found.decisions:
         yield f"DECIDE {whose}: {what}" if whose else f"DECIDE: {what}"
@@ -330,7 +329,7 @@ def inventory_lines(found: Inventory) -> Iterator[str]:
 
 
 def inventory_facts(one: InventoryEntry) -> Iterator[tuple[str, str]]:
-    """Yield what is known of a release, in words."""
+    """Yield the properties of a release, in words."""
     if one.purpose:
         yield "purpose", one.purpose
     if one.recipients:

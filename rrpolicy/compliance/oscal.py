@@ -1,11 +1,10 @@
 """Evidence as assessment results of OSCAL, NIST's language for assessments of controls (version 1.2, JSON).
 
-No clause is said to be met, here as elsewhere. What is assessed are objectives of our own under each control: that a
-requirement of the policy which speaks to it holds. Where no requirement speaks to a clause, the objective is the clause
-itself, and it stays undecided. A status of OSCAL knows two states, so what is undecided is `not-satisfied` for the
-reason `other`.
+No clause is reported as met. The assessed objectives are rrpolicy's, under each control: that a requirement of the
+policy which supports it holds. If no requirement supports a clause, the objective is the clause, and it stays
+undecided. A status of OSCAL has two states, so an undecided objective is `not-satisfied` for the reason `other`.
 
-Times are those of the release, and every identifier is a UUID of version 5 of the evidence itself: the same bundle
+Times are those of the release, and every identifier is a UUID of version 5 of the evidence: the same bundle
 gives the same bytes.
 """
 
@@ -58,7 +57,7 @@ def as_oscal(evidence: ComplianceEvidence) -> dict[str, Json]:
     """Return the evidence as an OSCAL document of assessment results.
 
     Raises:
-        PolicyError: RR250 if nothing tells when the release was made, which OSCAL demands.
+        PolicyError: RR250 if the time of the release is unknown, which OSCAL requires.
     """
     if evidence.released is None:
         raise PolicyError(
@@ -74,12 +73,12 @@ def as_oscal(evidence: ComplianceEvidence) -> dict[str, Json]:
 
 @frozen(slots=False)
 class _Objective:
-    """An objective of our own.
+    """An objective outside the regime's catalogue.
 
     Attributes:
-        id: its own.
-        answer: to the clause under whose control it stands.
-        citation: of the requirement that it is; None if it is the clause itself.
+        id: of the objective.
+        answer: for the clause of its control.
+        citation: of its requirement; None if it is the clause.
     """
 
     id: str
@@ -99,8 +98,8 @@ class _Results:
     """One document.
 
     Attributes:
-        evidence: that it tells.
-        released: when the release was made.
+        evidence: of the document.
+        released: time of the release.
     """
 
     evidence: ComplianceEvidence
@@ -202,7 +201,7 @@ class _Results:
 
     @cached_property
     def observed(self) -> Mapping[Citation, str]:
-        """Return what is observed, conditions included, with the id of each."""
+        """Return the observations, conditions included, with the id of each."""
         cited = [c for answer in self.evidence.answers for c in answer.citations]
         conditions = [_condition(c.judgement) for c in cited if c.judgement is not None and c.judgement.given]
         return {c: self.id(f"observation {n}") for n, c in enumerate(dict.fromkeys((*cited, *conditions)))}
@@ -276,7 +275,7 @@ class _Results:
 
     @staticmethod
     def marking(path: str) -> str:
-        """Return who may have a file: what lies in audit/ holds numbers of the original table."""
+        """Return the people who may have a file: files in audit/ contain numbers of the original table."""
         return "confidential" if path.startswith(AUDIT) else "public"
 
 
@@ -289,7 +288,7 @@ def _own_property(name: str, value: str) -> Json:
 
 
 def _condition(judged: RequirementDecision) -> Citation:
-    """Return the condition of what holds conditionally, as something observed."""
+    """Return the condition of a conditional result, as an observation."""
     text = (
         f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {quoted_list(judged.given)}. An "
         "attacker who knows all other records can recompute them."

@@ -1,4 +1,4 @@
-"""What a regime asks, clause by clause, as data: files in `regimes/`, in our own words, with their source."""
+"""Clauses of a regime as data: files in `regimes/`, in rrpolicy's words, with their source."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ _FOLDER = "regimes"
 
 @frozen
 class Clause:
-    """One thing that a regime asks.
+    """One clause of a regime.
 
     Attributes:
         id: as the regime numbers it.
-        title: what it asks.
-        needs: what of a release speaks to it, by the names of `rrpolicy.compliance.citations`; nothing where no release
+        title: subject of the clause.
+        needs: parts of a release that support it, by the names of `rrpolicy.compliance.citations`; empty if no part
             does.
-        control: of NIST SP 800-53 that it is, as NIST's catalogue of controls calls it; None for any other.
+        control: id of the corresponding control of NIST SP 800-53, as in NIST's catalogue of controls; None for any
+            other clause.
     """
 
     id: str
@@ -35,9 +36,9 @@ class Regime:
     """A law, a standard or a guidance.
 
     Attributes:
-        name: as the command line has it.
-        title: what it is called.
-        source: where it stands, and that the words are ours.
+        name: on the command line.
+        title: of the regime.
+        source: reference to the text, and the note that the words are rrpolicy's.
         clauses: in its order.
     """
 
@@ -58,7 +59,7 @@ def load_regime(name: str) -> Regime:
     """Return a regime.
 
     Raises:
-        PolicyError: RR250 if there is none of that name.
+        PolicyError: RR250 if no regime has that name.
     """
     if name not in regime_names():
         raise PolicyError(

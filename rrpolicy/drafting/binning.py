@@ -1,7 +1,7 @@
-"""Where a number or a date is cut into bins, and how neighbours are merged.
+"""Cutting numbers or dates into bins, and merging neighbours.
 
-Bins are cut at quantiles, rounded to what a person would have chosen. Neighbours are merged by their order alone: two,
-then four, then eight of them, until two or three groups are left.
+Bins are cut at quantiles, rounded to numbers that a person would choose. Neighbours are merged by their order alone:
+two, then four, then eight of them, until two or three groups are left.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from rrpolicy.policy.model import intervals
 
 PARTS = 5
 NEAR = 0.05
-"""Shares by which a cut may miss its quantile, so that it is a round number."""
+"""Maximum share by which a cut may miss its quantile to be a round number."""
 
 
 LARGEST = 10**15
-"""Larger whole numbers are written with an exponent."""
+"""Numbers above which whole numbers are written with an exponent."""
 
 
 def bin_edges_toml(column: ColumnProfile) -> list[str]:
-    """Return edges of about five bins as TOML, open at both ends, so that the extremes are not told.
+    """Return edges of about five bins as TOML, open at both ends, so that they do not disclose the extremes.
 
     Args:
         column: of finite numbers or dates, with two values at least.
@@ -43,7 +43,7 @@ def bin_edges_toml(column: ColumnProfile) -> list[str]:
 
 
 def _round_cut_points(cuts: Sequence[QuantileCut], records: int, share: float) -> Iterator[Any]:
-    """Yield a round value below which about that share of the records lies; none where too many have one value."""
+    """Yield a round value with about that share of the records below it; nothing if too many have one value."""
     near = [i for i in range(1, len(cuts)) if abs(cuts[i].below / records - share) <= NEAR]
     if near:
         best = min(near, key=lambda i: abs(cuts[i].below / records - share))
@@ -51,7 +51,7 @@ def _round_cut_points(cuts: Sequence[QuantileCut], records: int, share: float) -
 
 
 def _roundest_value(above: Any, most: Any, aim: Any) -> Any:
-    """Return the roundest value that lies above one value and is at most another, of several the nearest to the aim."""
+    """Return the roundest value in (above, most], of several the nearest to the aim."""
     if isinstance(most, date):
         return _round_date(above, most, aim)
     above, most, aim = float(above), float(most), float(aim)
@@ -82,7 +82,7 @@ def _scaled_multiple(k: int, unit: int, power: int) -> float:
 
 
 def _round_date(above: date, most: date, aim: date) -> date:
-    """Return the first day of a decade, of half of one, a year, a quarter or a month; where none does, a day."""
+    """Return the first day of a decade, of half of one, a year, a quarter or a month; if no such day fits, any day."""
     after, until, near = (_as_day(d) for d in (above, most, aim))
     first, last = after.year * 12 + after.month - 1, until.year * 12 + until.month - 1
     for months in (120, 60, 12, 3, 1):
@@ -98,7 +98,7 @@ def _as_day(moment: date) -> date:
 
 
 def _as_comparable_day(day: date, moment: date) -> date:
-    """Return a day as what it is compared with: a date, or the first moment of it."""
+    """Return a day in the type that it is compared with: a date, or the first moment of it."""
     return datetime(day.year, day.month, day.day) if isinstance(moment, datetime) else day  # noqa: DTZ001
 
 
@@ -109,14 +109,14 @@ def _edge_toml(edge: Any) -> str:
 
 
 Merged: TypeAlias = Iterator[Mapping[str, Sequence[Value]]]
-"""Levels of a hierarchy: what each group of one holds of the level below."""
+"""Levels of a hierarchy: group -> its members on the level below."""
 
 
 def merged_bins(bounds: Sequence[float | date]) -> Merged:
     """Yield the levels that merge neighbouring bins into intervals.
 
     Args:
-        bounds: the edges of the bins, as TOML reads them.
+        bounds: the edges of the bins, as read from TOML.
     """
     ends = [moment_text(e) if isinstance(e, date) else float(e) for e in bounds]
     return _merge_levels(len(ends) - 1, lambda starts: intervals([*(ends[start] for start in starts), ends[-1]]))
@@ -142,8 +142,8 @@ def _merge_levels(parts: int, labels: Callable[[Sequence[int]], Sequence[Value]]
     """Yield levels of two groups of the level below each, three in the last one of an odd number.
 
     Args:
-        parts: how many are merged.
-        labels: names groups by the places of their first parts.
+        parts: number of parts to merge.
+        labels: function that names groups by the positions of their first parts.
     """
     starts = [*range(parts)]
     below = labels(starts)

@@ -1,6 +1,6 @@
-"""How a CSV file is spelled, found out from the file: for a draft, which a person then reads.
+"""Detection of a CSV file's format for a draft, which a person then reads.
 
-Nothing is guessed when a policy is read: what is found here is written into the draft.
+Nothing is guessed when a policy is read: the detected format is written into the draft.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
 
 LOOKED_AT = 200
-"""Lines from which fields are told."""
+"""Number of lines from which fields are detected."""
 FEW_CODES = 8
-"""Texts beside numbers that may be codes of missing values; more are categories."""
+"""Maximum number of texts in a numeric column that may be codes of missing values; more are categories."""
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DELIMITERS = (",", ";", "\t", "|")
 _COMMA = re.compile(decimal_comma_pattern(DECIMAL_PATTERN))
 _POINT = re.compile(DECIMAL_PATTERN)
 _WHOLE = re.compile(r"-?[0-9]+")
 _TELLS = re.compile(r"(?!#).*[0-9].*", re.DOTALL)
-"""A text that tells a number, such as `5+`; `#DIV/0!` tells none."""
+"""A text that contains a number, such as `5+`, unlike `#DIV/0!`."""
 _DATES = (
     (r"\d\d?[.]\d\d?[.]\d{4}", "%d.%m.%Y"),
     (r"\d\d?[.]\d\d?[.]\d{4} \d\d?:\d\d", "%d.%m.%Y %H:%M"),
@@ -49,7 +49,7 @@ _DATES = (
     (r"(1[89]|20)\d{6}", "%Y%m%d"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "%Y-%m-%dT%H:%M:%SZ"),
 )
-"""Spellings of dates and times in text, with the formats by which `strptime` reads them."""
+"""Forms of dates and times in text, with the formats by which `strptime` reads them."""
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
@@ -67,7 +67,7 @@ def csv_path(uri: str) -> str:
 
 
 def detected_settings(uri: str) -> CsvSettings:
-    """Return how a CSV file is spelled; the default of any other table, and of what cannot be read.
+    """Return the format of a CSV file; the default for any other table and for unreadable files.
 
     Raises:
         DataError: RR300 of a pipe, RR308 if the header has another number of fields than the records.
@@ -81,9 +81,9 @@ def detected_settings(uri: str) -> CsvSettings:
 
 
 def detect_csv_settings(path: str) -> CsvSettings:
-    """Return how a CSV file is spelled, as far as it can be told from it.
+    """Return the format of a CSV file, as far as it can be detected.
 
-    The encoding is told from the whole file, the rest from its first lines.
+    The encoding is detected in the whole file, the rest in its first lines.
 
     Args:
         path: of the file; gzip if it ends in .gz.
@@ -94,13 +94,13 @@ def detect_csv_settings(path: str) -> CsvSettings:
     """
     encoding, start = _detect_encoding(path)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
-    lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))  # no lines end at what Unicode also calls their end
+    lines = list(islice(io.StringIO(text, newline=""), LOOKED_AT))  # not at Unicode line separators
     quote = _detect_quote(lines)
     shape = max(
         (_delimiter_shape(lines, delimiter, quote) for delimiter in _DELIMITERS), key=lambda s: (s.rows, s.width)
     )
     ending = "\t" if path.lower().removesuffix(".gz").endswith(".tsv") else ","
-    if shape.width < 2:  # noqa: PLR2004 - one column, or nothing that can be told
+    if shape.width < 2:  # noqa: PLR2004 nothing can be detected from one field
         return CsvSettings(encoding=encoding, quote=quote)
     if shape.misfit:
         raise header_width_error(shown_name(path), shape.misfit, shape.width)
@@ -115,15 +115,15 @@ def detect_csv_settings(path: str) -> CsvSettings:
 
 @frozen
 class _DelimiterShape:
-    """What a delimiter makes of the first lines.
+    """The first lines split at a delimiter.
 
     Attributes:
         delimiter: between fields.
-        rows: lines of the commonest width, if it is above 1.
+        rows: number of lines of the commonest width, if that is above 1.
         width: the commonest number of fields.
         skip: lines before the first of that width.
         fields: of the lines after that one.
-        misfit: the number of names of a header that the records below it do not fit; 0 if there is none.
+        misfit: the number of names in a header that does not fit the records below it; 0 if there is no such header.
     """
 
     delimiter: str
@@ -154,9 +154,9 @@ def _detect_encoding(path: str) -> tuple[str, bytes]:
 
 
 def _detect_quote(lines: Sequence[str]) -> Literal['"', "'"]:
-    """Return the character around fields: apostrophes only where no field has double quotes.
+    """Return the quote character: apostrophes only if no field has double quotes.
 
-    They stand around a field of every line, or around all names of the header.
+    They enclose a field in every line, or all names of the header.
     """
     text = "\n".join(lines)
     if not lines or '"' in text:
@@ -176,13 +176,13 @@ def _delimiter_shape(lines: Sequence[str], delimiter: str, quote: str) -> _Delim
     skip = sum(1 for _ in takewhile(lambda row: len(row) != width, rows))
     fields = [row for row in rows[skip + 1 :] if len(row) == width]
     above = len(rows[skip - 1]) if skip else 0
-    # A line above the header has no record below it: what a column has again further down is no name of it.
+    # A line above the header has no record below it; a text that appears further down in its column is no column name.
     again = any(value in column for value, *column in zip(rows[skip], *fields, strict=True) if value)
     return _DelimiterShape(delimiter, n, width, skip, fields, above if again else 0)
 
 
 def _detect_decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
-    """Return the decimal separator: that of more columns, a point if neither is."""
+    """Return the decimal separator: that of more columns, a point in case of a tie."""
     columns = [[field for field in column if field] for column in zip(*fields, strict=True)]
     commas = [c for c in columns if c and _is_numeric_column(c, _COMMA) and any(map(_COMMA.fullmatch, c))]
     points = [c for c in columns if c and _is_numeric_column(c, _POINT) and any(map(_POINT.fullmatch, c))]
@@ -190,15 +190,15 @@ def _detect_decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
 
 
 def _is_numeric_column(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
-    """Return whether most of a column's fields are numbers with that separator; codes of missing values may be not."""
+    """Return whether most of a column's fields are numbers with that separator, apart from codes of missing values."""
     return sum(bool(decimal.fullmatch(f) or _WHOLE.fullmatch(f)) for f in column) > len(column) / 2
 
 
 def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = False) -> tuple[str, ...]:
-    """Return the texts in a column of text that seem to stand for no value, sorted.
+    """Return the texts in a text column that seem to be codes of missing values, sorted.
 
-    Beside numbers these are a few texts, unless one of them tells a number, as `5+` does; elsewhere, texts that say so,
-    such as `NA`.
+    In a numeric column these are a few texts, unless one of them contains a number, as `5+` does; elsewhere, texts such
+    as `NA`.
 
     Args:
         values: the column's distinct values.
@@ -215,7 +215,7 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
 
 
 def date_format(texts: Sequence[str]) -> str | None:
-    """Return the format by which `strptime` reads all of some texts; None if they are no dates, or none are given."""
+    """Return the format by which `strptime` reads all the texts; None if they are no dates, or without texts."""
     return next(
         (name for spelling, name in _DATES if texts and all(_matches_date_format(t, spelling, name) for t in texts)),
         None,
@@ -229,5 +229,5 @@ def _matches_date_format(text: str, spelling: str, name: str) -> bool:
 
 
 def means_missing(text: str) -> bool:
-    """Return whether a text says by itself that there is no value."""
+    """Return whether a text means by itself that there is no value."""
     return _NOTHING.fullmatch(text) is not None

@@ -1,7 +1,8 @@
-"""A first policy for a table: roles guessed from names and values, to be edited by who knows the people in it.
+"""A first policy for a table: roles guessed from names and values, to be edited by people who know the data.
 
-A draft is no policy: `rrpolicy check` refuses it until what only a person can know is filled in. A column is released
-only if its name says clearly what it is; every other one is excluded, and the draft says how it would be released.
+A draft is no policy: `rrpolicy check` refuses it until the entries that need a person's knowledge are filled in. A
+column is released only if its name clearly indicates its role; every other one is excluded, and a comment in the draft
+shows how to release it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 IN_MEMORY = f"{MEMORY_SCHEME}:"
 _NUMBER = re.compile(rf"\+?({NUMBER_PATTERN}|{decimal_comma_pattern(NUMBER_PATTERN)}|-?[0-9]+)")
 _WORDS = frozenset({"none", "nil", "missing", "unknown"})
-"""Texts that may stand for a missing value and may be a category."""
+"""Texts that may be codes of missing values or categories."""
 
 
 @frozen
@@ -48,7 +49,7 @@ class Draft:
 
     Attributes:
         text: TOML.
-        warnings: what to look at first.
+        warnings: points to check first.
     """
 
     text: str
@@ -70,8 +71,8 @@ def draft(  # noqa: PLR0917 what a draft is made of
         table: the table or view inside a database.
         sources: engines by scheme or ending.
         plugins: distributions that the draft lists.
-        protected: how; by default with `pram`, under local differential privacy.
-        progress: is called with what is being done, and the share of the work that was.
+        protected: protection; by default with `pram`, under local differential privacy.
+        progress: called with the current step and the share of the work done.
 
     Raises:
         DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
@@ -108,7 +109,7 @@ def draft(  # noqa: PLR0917 what a draft is made of
 def _with_progress(
     names: Iterable[str], text: str, share: float, progress: Callable[[str, float], None]
 ) -> Iterator[str]:
-    """Yield names, each after saying how much was done: half of the work, from a share on."""
+    """Yield names, each after a report of progress: half of the work, starting with a share."""
     every = list(names)
     for place, name in enumerate(every):
         progress(text, share + place / len(every) / 2)
@@ -118,7 +119,7 @@ def _with_progress(
 def _column_missing_codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
     """Return the codes of missing values in a column of text.
 
-    Beside numbers these may be any words; elsewhere only what is no category either.
+    In a numeric column these may be any words; elsewhere only words that are no categories.
     """
     if family(snapshot.columns()[name]) is not TypeFamily.TEXT:
         return ()
@@ -130,7 +131,7 @@ def _column_missing_codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tu
 
 
 def _is_column_code(codes: Sequence[str]) -> bool:
-    """Return whether a code may be a category elsewhere, so that it is the column's own."""
+    """Return whether a code may be a category in other columns, so that it applies to this column only."""
     return any(code.strip().casefold() in _WORDS or not means_missing(code) for code in codes)
 
 
@@ -160,7 +161,7 @@ def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _policy_name(uri: str) -> str:
-    """Return a policy's name that is made of the table's."""
+    """Return a policy's name derived from the table's."""
     uri = split_counts_uri(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
@@ -182,7 +183,7 @@ scope = "attribute"
 [mechanism]
 name = "pram"
 """
-"""How a draft protects unless the caller names something else."""
+"""Default protection of a draft."""
 
 
 def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:
@@ -221,7 +222,6 @@ purpose = "fill in: what the release is for"{needs}
 def _source_lines(
     uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading
 ) -> Iterator[str]:
-    """Yield the lines of [source] and [source.csv]."""
     yield "[source]"
     multiplicity, uri = split_counts_uri(uri)
     if uri.startswith(IN_MEMORY):
@@ -247,7 +247,7 @@ def _source_lines(
 
 
 def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
-    """Yield the line that says which of several identifiers identifies people."""
+    """Yield the line that selects which of several identifiers identifies people."""
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:
@@ -264,13 +264,13 @@ def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _rounded_record_floor(records: int) -> int:
-    """Return nine tenths of the records, rounded down to two digits, and at least 1: the exact number would tell it."""
+    """Return nine tenths of the records, rounded down to two digits, at least 1: which hides the exact number."""
     most = records * 9 // 10
     return max(int(str(most)[:2].ljust(len(str(most)), "0")), 1)
 
 
 def _column_lines(name: str, found: Guess) -> Iterator[str]:
-    """Yield a column's line; of one that is excluded and could be released, also the line that would release it."""
+    """Yield a column's line; for an excluded column that could be released, also the line that would release it."""
     keys = found.keys if found.released else {}
     comment = visible("; ".join([found.comment, *found.remarks]))
     yield f"{_column_line(name, found.role, keys)} # {comment}"

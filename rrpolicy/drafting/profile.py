@@ -1,4 +1,4 @@
-"""What a column looks like, for a draft: how many values, how many of one person alone, where its quantiles lie."""
+"""Profile of a column for a draft: number of values, number of unique ones, and quantiles."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 MAX_DRAFT_CATEGORIES = 50
 MOST_TEXTS = 100_000
-"""Distinct texts that are looked through for codes of missing values."""
+"""Maximum number of distinct texts that are searched for codes of missing values."""
 LEAST, LONGEST, _SMALL = 5, 40, 20
-"""Records that must have a text before a draft shows it; its characters at most; fewer than 100 records are few."""
+"""Minimum records of a text for a draft to show it; its maximum length; fewer than 100 records are few."""
 FEW = 8
-"""Values at the end of a column that are looked at."""
+"""Number of last values to check."""
 _GRID = 1000
-"""Of a column with many values, so many are kept as places where it may be cut."""
+"""Approximate number of cut points kept for a column with many values."""
 
 
 @frozen
 class QuantileCut:
-    """A value of a column, and how many records lie below it."""
+    """A value of a column, and the number of records below it."""
 
     value: Any
     below: int
@@ -37,21 +37,21 @@ class QuantileCut:
 
 @frozen
 class ColumnProfile:
-    """What a column looks like.
+    """Profile of a column.
 
     Attributes:
         name: the column.
         kind: its engine type.
         records: of the table.
         nulls: records without a value.
-        distinct: different values.
-        singles: values that one record alone has.
-        low: the least value; None if there is none.
+        distinct: number of different values.
+        singles: number of values that only one record has.
+        low: the least value; None without values.
         high: the largest.
         values: the first distinct ones in order, at most one more than a domain may list.
-        n: how many records have each of these.
+        n: number of records of each of these.
         cuts: values in order, about 1,000 of them evenly spread over the records.
-        most: records that share a value, at most.
+        most: maximum number of records that share a value.
         last: the last distinct values in order, at most `FEW`.
     """
 
@@ -71,7 +71,7 @@ class ColumnProfile:
 
     @property
     def common(self) -> tuple[Any, ...]:
-        """Return the values that a draft may show: a text is short, and `LEAST` records have it, or 2 of a small table.
+        """Return the values that a draft may show: short texts of at least `LEAST` records, or 2 in a small table.
 
         Drafts go to version control: a text of few records may be a person's name, address or diagnosis.
         """
@@ -93,24 +93,24 @@ class ColumnProfile:
 
     @property
     def known(self) -> int:
-        """Return how many records have a value."""
+        """Return the number of records with a value."""
         return self.records - self.nulls
 
     @property
     def row_number(self) -> bool:
-        """Whether it counts the records: whole numbers, one a record, without a gap."""
+        """Whether it numbers the records: whole numbers, one per record, without a gap."""
         whole = self.family is TypeFamily.INTEGER and self.distinct == self.records > 1
         return whole and int(self.high) - int(self.low) == self.records - 1
 
     @property
     def alike(self) -> int:
-        """Return how many listed texts differ from another in capitals or white space alone."""
+        """Return the number of listed texts that differ from another only in case or white space."""
         texts = Counter(" ".join(v.split()).casefold() for v in self.values if isinstance(v, str))
         return sum(n for n in texts.values() if n > 1)
 
     @property
     def padded(self) -> int:
-        """Return how many listed texts begin or end with white space."""
+        """Return the number of listed texts that begin or end with white space."""
         return sum(isinstance(v, str) and v != v.strip() for v in self.values)
 
 
@@ -149,12 +149,12 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> ColumnProfile:
 
 
 def _thinned_cuts(values: pa.Array, below: Any, last: int, step: int) -> Iterator[QuantileCut]:
-    """Yield values so that at least `step` records lie between two of them.
+    """Yield values with at least `step` records between two of them.
 
     Args:
         values: in order.
         below: (values,) records below each.
-        last: records below the value that was kept last.
+        last: records below the last kept value.
         step: records.
     """
     place = 0
@@ -166,7 +166,7 @@ def _thinned_cuts(values: pa.Array, below: Any, last: int, step: int) -> Iterato
 
 
 def distinct_texts(snapshot: Snapshot, name: str) -> tuple[list[str], list[int]]:
-    """Return a text column's distinct values and how many records have each; nothing if there are too many."""
+    """Return a text column's distinct values and their numbers of records; empty if there are too many."""
     values: list[str] = []
     n: list[int] = []
     for batch in snapshot.tally([], [name]):

@@ -1,4 +1,4 @@
-"""The [[privacy]] and [mechanism] tables of a draft: which mechanism meets which privacy model, and open keys."""
+"""The [[privacy]] and [mechanism] tables of a draft: mechanisms, the privacy models they can meet, and open keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.load import PLACEHOLDER_MARK
 
 _SETS = "l-diversity"
-"""The model that `anatomy` and `sensitive-addition` read the size of their groups and sets from."""
+"""The model that determines the size of the groups of `anatomy` and of the sets of `sensitive-addition`."""
 _RANDOMISED = ("local-dp", "pk-anonymity", "rho1-to-rho2", "attribute-disclosure", "identity-disclosure")
 _PARTLY_RANDOMISED = ("attribute-disclosure", "identity-disclosure", "local-dp", "rho1-to-rho2")
 
@@ -76,7 +76,7 @@ MODELS: Mapping[str, tuple[str, tuple[str, ...]]] = {
         (f'max = "{PLACEHOLDER_MARK} a probability, such as 0.5"',),
     ),
 }
-"""Privacy model -> what it limits, and its keys."""
+"""Privacy model -> its guarantee, and its keys."""
 
 FITS: Mapping[str, tuple[str, ...]] = {
     "pram": _RANDOMISED,
@@ -90,7 +90,7 @@ FITS: Mapping[str, tuple[str, ...]] = {
     "anatomy": (_SETS, "k-anonymity", "attribute-disclosure", "identity-disclosure"),
     "sensitive-addition": (_SETS, "t-closeness", "attribute-disclosure", "identity-disclosure"),
 }
-"""Mechanism -> the privacy models that it can meet, the one that is drafted by default first."""
+"""Mechanism -> the privacy models that it can meet, the default first."""
 
 _NOTES: Mapping[str, Sequence[str]] = {
     "generalisation": (
@@ -108,7 +108,7 @@ uri = "{PLACEHOLDER_MARK} the table of the population, such as register.parquet"
 
 @frozen
 class ProtectionDraft:
-    """How a draft protects.
+    """Protection of a draft.
 
     Attributes:
         mechanism: its name.
@@ -120,7 +120,7 @@ class ProtectionDraft:
 
     @property
     def generalises(self) -> bool:
-        """Whether quasi-identifiers are made coarser along hierarchies."""
+        """Whether quasi-identifiers are generalised along hierarchies."""
         return self.mechanism == "generalisation"
 
     def tables(self) -> str:
@@ -132,14 +132,14 @@ class ProtectionDraft:
 
 
 def protection(mechanism: str | None, models: Sequence[str]) -> ProtectionDraft:
-    """Return how a draft protects with what the caller names; the first that fits takes the place of the rest.
+    """Return the protection of a draft by the caller's names; the first choice that fits replaces missing ones.
 
     Args:
         mechanism: its name; None for any that fits.
-        models: privacy models that it must meet; none for the usual one.
+        models: privacy models that it must meet; empty for the default.
 
     Raises:
-        PolicyError: RR149 if there is no draft of a name, or the mechanism cannot meet a model.
+        PolicyError: RR149 if a name cannot be drafted, or the mechanism cannot meet a model.
     """
     for what, name, known in (("mechanism", mechanism, FITS), *(("privacy model", model, MODELS) for model in models)):
         if name is not None and name not in known:
@@ -156,7 +156,7 @@ def protection(mechanism: str | None, models: Sequence[str]) -> ProtectionDraft:
 
 
 def _mechanism_mismatch(mechanism: str | None, models: Sequence[str]) -> Problem:
-    """Return the problem of a mechanism that cannot meet privacy models, with what fits."""
+    """Return the problem of a mechanism that cannot meet privacy models, with suitable ones."""
     if mechanism is None:
         message = f"no mechanism meets {' and '.join(models)} together"
         each = "; ".join(f"{m}: {', '.join(n for n, fits in FITS.items() if m in fits)}" for m in models)

@@ -1,4 +1,4 @@
-"""What a column probably is to an attacker, by its name and its values; where they do not say, it is excluded."""
+"""Guesses of a column's role from its name and values; a column without a clear role is excluded."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rrpolicy.source.names import (
 from rrpolicy.source.schema_violations import INDEX_COLUMN
 
 MOST_NUMBERS, MOST_WHOLE = 12, 30
-"""Different numbers, and whole ones, up to which a column is offered by its values, not by bins."""
+"""Maximum number of different numbers, and of whole ones, up to which a column is drafted by values, not by bins."""
 SINGLE_SHARE = 0.05
-"""A column is near unique if more than this share of its records have a value of their own."""
+"""A column is near unique if more than this share of its records have a unique value."""
 _ID = "id ids uuid guid key ssn iban name firstname surname lastname email mail phone tel address row rownum index"
 _NUMBERED = "id ids uuid guid ssn iban"
-"""Words of a name that says that a column identifies people, however often its values repeat."""
+"""Words in names of columns that identify people, however often their values repeat."""
 _WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
 _STRATUM = "strata stratum stratid sdmvstra"
 _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
@@ -40,17 +40,17 @@ WRITTEN_INDEX = "the index that pandas wrote beside the columns"
 
 @frozen
 class Guess:
-    """What is proposed for a column.
+    """Draft for a column.
 
     Attributes:
         role: as drafted.
-        comment: why.
-        keys: that stand beside the role if the column is released, as TOML.
-        remarks: what is odd about its values.
-        tells_people: it may identify people, not records alone.
+        comment: reason.
+        keys: in addition to the role if the column is released, as TOML.
+        remarks: on unusual values.
+        tells_people: whether it may identify people, not records alone.
         otherwise: the role that would release a column that the draft excludes.
-        shared: of a column that is named like an identifier of people and repeats: its different values, and the most
-            records that have one of them; None of any other column.
+        shared: for a column that is named like an identifier of people and repeats: the number of different values, and
+            the maximum number of records with one of them; None for any other column.
     """
 
     role: str
@@ -68,11 +68,11 @@ class Guess:
 
 
 def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
-    """Return what is proposed for a column.
+    """Return the draft for a column.
 
     Args:
-        column: what it looks like.
-        reading: how the table is read.
+        column: profile of its values.
+        reading: settings by which the table is read.
     """
     found = _guess_single_column(column, reading)
     keyed = column.family in {TypeFamily.INTEGER, TypeFamily.TEXT} and is_person_identifier_name(column.name)
@@ -89,7 +89,7 @@ def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
 
 
 def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
-    """Return what is proposed for a column by itself."""
+    """Return the draft for a column without regard to the others."""
     remarks = tuple(_value_remarks(column, reading.codes(column.name)))
     coded = {"missing": toml_array(reading.of[column.name])} if column.name in reading.of else {}
     design = _design_guess(column)
@@ -118,9 +118,9 @@ def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
 
 
 def _design_guess(column: ColumnProfile) -> Guess | None:
-    """Return what is proposed for a column of a survey's design, by its name; None of any other.
+    """Return the draft for a column of a survey's design, by its name; None for any other.
 
-    It is excluded: a weight tells of the person whom it was made for, and who drew the sample knows how much.
+    It is excluded: a weight contains information on its person, and the sampler knows how much.
     """
     known = {"assume_unlinkable": '"fill in: why nobody finds a person by it"'}
     sized = column.family in {TypeFamily.INTEGER, TypeFamily.REAL} and column.distinct > 1 and column.low >= 0
@@ -145,7 +145,7 @@ def _design_guess(column: ColumnProfile) -> Guess | None:
 
 
 def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
-    """Return the role of a column that cannot be released as it is, and why; None of any other."""
+    """Return the role of a column that cannot be released unmodified, with the reason; None for any other."""
     if column.family is TypeFamily.OTHER or column.kind == "TIME":
         return (
             "excluded",
@@ -157,7 +157,7 @@ def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
     called = contains_word(column.name, _ID)
-    # Whole numbers that repeat here and there are as often amounts, such as what is spent, as numbers of people.
+    # Whole numbers with some repetitions are as often amounts, such as expenses, as identifiers of people.
     tells = column.family is TypeFamily.TEXT or (
         column.family is TypeFamily.INTEGER and (called or not _repeat_count(column))
     )
@@ -172,7 +172,7 @@ def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
 
 
 def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
-    """Return the role of texts or whole numbers that spell dates, and SQL that casts them; None of other columns."""
+    """Return the role of texts or whole numbers that are dates, and SQL that casts them; None for other columns."""
     if column.family not in {TypeFamily.TEXT, TypeFamily.INTEGER} or column.distinct <= 1:
         return None
     spelling = date_format([str(value) for value in (*column.values, *column.last)])
@@ -200,7 +200,7 @@ def _category_keys(column: ColumnProfile) -> dict[str, str]:
 
 
 def with_hierarchy(found: Guess) -> Mapping[str, str]:
-    """Return the keys of an ordered column with a hierarchy that merges neighbours; else those that it has."""
+    """Return the keys of an ordered column with a hierarchy that merges neighbours; else its existing keys."""
     keys = found.keys
     role = found.otherwise if found.role == "excluded" else found.role
     if "scale" not in keys or role != "quasi-identifier":
@@ -216,12 +216,12 @@ def with_hierarchy(found: Guess) -> Mapping[str, str]:
 
 
 def _repeat_count(column: ColumnProfile) -> int:
-    """Return how many records have the value of an earlier one."""
+    """Return the number of records whose value occurs in an earlier one."""
     return column.known - column.distinct
 
 
 def _identifier_problems(column: ColumnProfile) -> Iterator[str]:
-    """Yield why an identifier does not tell every record's unit, or one record from another."""
+    """Yield the reasons why an identifier identifies neither every record's unit nor every record."""
     if repeated := _repeat_count(column):
         yield (
             f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
@@ -232,7 +232,7 @@ def _identifier_problems(column: ColumnProfile) -> Iterator[str]:
 
 
 def _value_remarks(column: ColumnProfile, codes: Sequence[Value]) -> Iterator[str]:
-    """Yield what is odd about a column's values."""
+    """Yield remarks on unusual values of a column."""
     if column.alike:
         yield f"{column.alike} of its values differ from another in capitals or white space alone"
     if column.padded:
@@ -266,7 +266,7 @@ def _null_category_keys(column: ColumnProfile) -> dict[str, str]:
 
 
 def _unused_category_name(column: ColumnProfile, *names: str) -> str:
-    """Return the first of some names that no value of a column has."""
+    """Return the first of some names that is no value of a column."""
     taken = {str(v) for v in column.values}
     return next(n for n in (*names, *(f"{names[0]} {i}" for i in range(2, 200))) if n not in taken)
 

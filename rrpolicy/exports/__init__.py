@@ -1,1 +1,1 @@
-"""What public/ holds for analysts without rrpolicy: weights, SQL, and a README."""
+"""Files in public/ for analysts without rrpolicy: weights, SQL, and a README."""

@@ -1,4 +1,4 @@
-"""What public/ holds for analysts without rrpolicy: weight tables, a plain estimate.sql, and a README."""
+"""Files in public/ for analysts without rrpolicy: weight tables, a plain estimate.sql, and a README."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rrpolicy.manifest.manifest import Manifest
 
 
 def public_files(manifest: Manifest, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
-    """Return the files that go beside the data, by path relative to public/; the same bytes for the same manifest.
+    """Return the files to add to the data, by path relative to public/; the same bytes for the same manifest.
 
-    estimate.sql runs as it is in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
+    estimate.sql runs unmodified in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
     table of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each
-    with both standard errors and the interval of this table; of dealt groups, both tables and their join; where
+    with both standard errors and the interval of this table; for anatomy groups, both tables and their join; if
     matrices are withheld, the released tables.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
 
     Returns:
         estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).

@@ -1,4 +1,4 @@
-"""The environment of the templates: every value that they write has passed the filter of the language it stands in."""
+"""The templates' environment: every written value has passed the filter of its output language."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rrpolicy.exports.weights import typed_headings
 
 
 def treatment_markdown(axis: AxisWeights | None) -> str:
-    """Return as Markdown how the columns of an axis were released; None is an axis that needs no weights."""
+    """Return as Markdown the treatment of an axis's columns; None is an axis that needs no weights."""
     if axis is None or not axis.randomised:
         return "as it is"
     together = f", together with {', '.join(map(markdown_code, axis.columns))}" if len(axis.columns) > 1 else ""
@@ -60,10 +60,10 @@ P = ParamSpec("P")
 
 @cache
 def export_environment() -> Environment:
-    """Return the templates' environment: nothing may be undefined, and no text is written that passed no filter.
+    """Return the templates' environment: undefined values are errors, and only filtered text is written.
 
-    Filters return `Markup`, which marks text as written for its place; `finalize` refuses any other. So nothing is
-    left for autoescape to escape, which is on for the sake of the mark: macros and blocks keep it.
+    Filters return `Markup`, which marks text as written for its place; `finalize` refuses any other. So autoescape has
+    nothing to escape; it is on so that macros and blocks keep the mark.
     """
     made = template_environment("rrpolicy.exports", _filtered_only, keep_trailing_newline=True)
     filters: dict[str, Callable[..., str]] = {
@@ -98,7 +98,7 @@ def export_environment() -> Environment:
 
 
 def _filtered_only(value: object) -> object:
-    """Return what is written: numbers, and text that passed a filter.
+    """Return a value to write: a number, or text that passed a filter.
 
     Raises:
         TypeError: for anything else.
@@ -111,7 +111,7 @@ def _filtered_only(value: object) -> object:
 def _markup_filter(write: Callable[P, str]) -> Callable[P, Markup]:
     @wraps(write)
     def filtered(*args: P.args, **kwargs: P.kwargs) -> Markup:
-        return Markup(write(*args, **kwargs))  # noqa: S704 - the mark says that this filter wrote it
+        return Markup(write(*args, **kwargs))  # noqa: S704 - Markup marks the output of this filter
 
     return filtered
 
@@ -125,12 +125,12 @@ def _markup_list_filter(write: Callable[P, Iterable[str]]) -> Callable[P, list[M
 
 
 def _join_markup(texts: Iterable[object], by: str) -> Markup:
-    """Join what filters wrote; Jinja's own filter would escape the rest for HTML."""
+    """Join the output of filters; Jinja's filter would escape it for HTML."""
     return Markup(by).join(map(_filtered_only, texts))  # type: ignore[arg-type]  # noqa: S704 - a template's own text
 
 
 def _unused_names(columns: Iterable[str], *names: str) -> list[Markup]:
-    """Return a view's own column names, each with underscores behind it if a column is called so already."""
+    """Return names for a view's columns, with underscores appended if a released column has the name."""
     taken = {column.casefold() for column in columns}
     found = []
     for name in names:

@@ -16,7 +16,7 @@ def r_string(value: str) -> str:
 
 
 def r_column_class(column: Column) -> str:
-    """Return R's class for a released column in CSV, as R; NA where R may choose."""
+    """Return R's class for a released column in CSV, as R; NA to let R choose."""
     if column.kind == "set":
         return r_string("character")
     return r_string(_label_class(column.labels)) if column.labels else "NA"
@@ -29,7 +29,7 @@ def r_column_classes(file: WeightFile) -> list[str]:
 
 
 def _label_class(labels: Sequence[Value]) -> str:
-    """Return R's class for a column of these labels, so that released values and weights are spelled alike."""
+    """Return R's class for a column of these labels, so that released values and weights have the same notation."""
     if all(isinstance(v, bool) for v in labels):
         return "logical"
     return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"

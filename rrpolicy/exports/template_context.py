@@ -1,4 +1,4 @@
-"""What the templates of estimate.sql and the README are filled with, gathered once a release."""
+"""Variables of the templates of estimate.sql and the README, gathered once per release."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AverageExample:
     Attributes:
         column: its name.
         view: its weights in estimate.sql.
-        absent: the category of missing values, as the weight table spells it.
+        absent: the category of missing values, as in the weight table.
     """
 
     column: str
@@ -37,7 +37,7 @@ class AverageExample:
 
 
 def average_example(weights: Sequence[WeightFile], absent: Mapping[str, Value]) -> AverageExample | None:
-    """Return the first column of numbers that has weights and missing values; None if there is none."""
+    """Return the first column of numbers that has weights and missing values; None if there is no such column."""
     for file in weights:
         (column, *more), values = file.axis.columns, [cell[0] for cell in file.axis.original]
         if more or column not in absent or file.sets or not file.axis.unbiased:
@@ -54,8 +54,8 @@ class SqlView:
 
     Attributes:
         prefix: of its name.
-        files: the weight tables of what it groups by, one or two.
-        plain: a column released as it is that it groups by, too; empty for none.
+        files: the weight tables of the columns that it groups by, one or two.
+        plain: an unmodified column that it groups by, too; "" without one.
     """
 
     prefix: str
@@ -64,12 +64,12 @@ class SqlView:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return what it groups by."""
+        """Return the columns that it groups by."""
         return (*(column for file in self.files for column in file.axis.columns), *self.plain)
 
     @property
     def name(self) -> str:
-        """Return its name, which tells what it groups by."""
+        """Return the view's name, made of the columns that it groups by."""
         crossed = len(self.files) + len(self.plain) > 1 or self.prefix == "released"
         return ("_by_" if crossed else "_").join([self.prefix, *self.columns])
 
@@ -80,7 +80,7 @@ class SqlView:
 
 
 def template_context(manifest: Manifest, form: Format) -> dict[str, Any]:
-    """Return what the templates of a release read; `kind` names those that it has.
+    """Return the variables of a release's templates; `kind` names the templates that it has.
 
     Args:
         manifest: of the release; its `files` and `digest` are not needed yet.
@@ -166,10 +166,10 @@ def _withheld_context(manifest: Manifest, columns: Sequence[Column]) -> dict[str
 
 @frozen
 class SensitiveColumn:
-    """A sensitive column of dealt groups.
+    """A sensitive column of anatomy groups.
 
     Attributes:
-        table: that holds its values.
+        table: with its values.
         value: its name.
         joined: the view of every record with every value of its group.
         example: the view of counts by it and another column; None if there is none.
@@ -212,12 +212,12 @@ def _group_context(
 
 
 def _escaped_columns(manifest: Manifest, columns: Sequence[Column]) -> tuple[str, ...]:
-    """Return the names of columns whose text is escaped in CSV where it begins as a formula does."""
+    """Return the names of columns whose text is escaped in CSV if it begins like a formula."""
     return tuple(c.name for c in columns if manifest.escaped(c))
 
 
 def _csv_formula_handling(manifest: Manifest, columns: Sequence[Column], weights: Sequence[WeightFile]) -> str:
-    """Return "escape" or "keep" where a CSV file of the folder has text that is escaped, or that would run; else ""."""
+    """Return "escape" or "keep" if a CSV file of the folder has text that is escaped, or that would run; else ""."""
     if manifest.data.csv_formulas == "keep":
         return "keep" if _has_formula_text(manifest, columns, weights) else ""
     return "escape" if _escaped_columns(manifest, columns) or any(file.escaped for file in weights) else ""

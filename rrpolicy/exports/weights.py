@@ -1,4 +1,4 @@
-"""Weight tables: one CSV an axis, what a record's weight is in the count of each original category."""
+"""Weight tables: one CSV per axis, with a record's weight in the count of each original category."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
 
 WEIGHT_ROWS = 1_000_000
-"""A weight table with more rows is not written: its matrix stands in release.json, and retention has a closed form."""
+"""Maximum number of rows of a weight table: a larger matrix is in release.json only; retention has a closed form."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
@@ -41,17 +41,17 @@ class WeightFile:
 
     @property
     def path(self) -> str:
-        """Return where it lies, relative to public/."""
+        """Return the path relative to public/."""
         return f"weights/{safe_file_stem(' '.join(self.axis.columns))}.csv"
 
     @property
     def view(self) -> str:
-        """Return its name in estimate.sql."""
+        """Return the view's name in estimate.sql."""
         return "_".join(["weights", *self.axis.columns])
 
     @property
     def sets(self) -> bool:
-        """Whether it is of sets, whose weights depend on whether a record's set holds the category."""
+        """Whether it is for sets: weights depend on whether a record's set holds the category."""
         return isinstance(self.axis, SetWeights)
 
     @property
@@ -61,24 +61,23 @@ class WeightFile:
 
     @property
     def first(self) -> Value:
-        """Return the first original category of a single column as its view holds it: a number beside text is text."""
+        """Return the first original category of a single column as in its view: numbers in a text column are text."""
         labels = tuple(label for (label,) in self.axis.original)
         return category_text(labels[0]) if engine_type_of(labels) == "VARCHAR" else labels[0]
 
     @property
     def releaseds(self) -> tuple[tuple[str, str], ...]:
-        """Return the heading of each column's released values, and the column; not of sets."""
+        """Return the heading of each column's released values, and the column; empty for sets."""
         return tuple(zip(_numbered_headings("released", self.axis), self.axis.columns, strict=True))
 
 
 def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tuple[WeightFile, ...]:
     """Return the weight table of each axis that is randomised or generalised and has one.
 
-    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, ….
-    A sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: what is
-    read is the double that was written. Of sets: `original`, `weight_held`, `weight_not_held`, the weights of records
-    whose set holds the category and of those whose does not. Generalised columns have one table each; rows without
-    weight are left out.
+    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, …. A sum
+    of `weight` over released records estimates the count of `original`. Seventeen significant digits: reading returns
+    the written double. For sets: `original`, `weight_held`, `weight_not_held`, the weights of records whose set holds
+    the category and of those whose does not. Generalised columns have one table each; rows without weight are omitted.
 
     Args:
         axes: of all decoders.
@@ -90,10 +89,10 @@ def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tu
 
 
 def weight_table_rows(axis: AxisWeights) -> Iterator[tuple[Cell, tuple[float, ...]]]:
-    """Yield the rows of a weight table: what is in its columns of cells, and in those of weights.
+    """Yield the rows of a weight table: the values of its cell columns, and of its weight columns.
 
     Raises:
-        PolicyError: RR267 if there are no such weights.
+        PolicyError: RR267 if the axis has no weights.
     """
     if isinstance(axis, SetWeights):
         yield from ((cell, (axis.held, axis.not_held)) for cell in axis.original)
@@ -120,7 +119,7 @@ def _weight_table_csv(axis: AxisWeights, handling: formulas.Handling) -> str:
 
 
 def cell_columns(axis: AxisWeights) -> tuple[tuple[Cell, ...], ...]:
-    """Return the cells that a weight table has columns of: released and original ones; of sets, original ones."""
+    """Return the cells in the columns of a weight table: released and original ones; for sets, original ones."""
     return (axis.original,) if isinstance(axis, SetWeights) else (axis.released, axis.original)
 
 
@@ -154,7 +153,7 @@ def typed_headings(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[s
 
 
 def safe_file_stem(name: str) -> str:
-    """Return a file name for a column, safe on any system; all but plain lower-case names get a hash: none collide."""
+    """Return a file name for a column, safe on any system; unusual names get a hash against collisions."""
     if _PLAIN.fullmatch(name) and name == name.lower() and name not in _DEVICES:
         return name
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
@@ -172,7 +171,7 @@ def _escaped_headings(axis: AxisWeights, handling: formulas.Handling) -> tuple[s
 
 
 def decoder_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    """Return the weights of a decoder; none if it is of a form that this version does not count."""
+    """Return the weights of a decoder; empty if this version cannot count with its form."""
     try:
         return axis_weights(decoder)
     except PolicyError:
@@ -180,7 +179,7 @@ def decoder_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
 
 
 def _csv_field(handling: formulas.Handling, value: Value) -> str:
-    """Write a CSV field: text in quotes, so that "" is not null; numbers as they are."""
+    """Return a CSV field: text in quotes, so that "" is not null; numbers unquoted."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, float)):

@@ -1,1 +1,1 @@
-"""Formats of released tables: how each is written, read back, and spoken of. One a file."""
+"""Formats of released tables: writing, reading and metadata. One per file."""

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def engine_type(column: Column) -> str:
-    """Return DuckDB's type of a released column; from the labels where the channel does not name one.
+    """Return DuckDB's type of a released column; from the labels if the channel does not name one.
 
     Raises:
-        DataError: RR339 if it is no type that a release can hold.
+        DataError: RR339 if a release cannot hold the type.
     """
     if column.type:
         return checked_type_name(column.type)
@@ -30,10 +30,10 @@ def engine_type(column: Column) -> str:
 
 
 def arrow_schema(spec: TableSpec) -> pa.Schema:
-    """Return the Arrow schema that a released table has in every format.
+    """Return the Arrow schema of a released table in every format.
 
     Raises:
-        DataError: RR339 if a type is none that a release can hold.
+        DataError: RR339 if a release cannot hold a type.
     """
     import pyarrow as pa
 
@@ -41,7 +41,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
 
 
 def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
-    """Return the place of each value among a column's labels.
+    """Return the position of each value among a column's labels.
 
     Args:
         values: released values, not coded.
@@ -49,7 +49,7 @@ def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
         name: of the column, for the message.
 
     Raises:
-        ValueError: if a value is none of them.
+        ValueError: if a value is no label.
     """
     import pyarrow.compute as pc
 
@@ -61,7 +61,7 @@ def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
 
 
 _PLAIN = {"VARCHAR": "string", "BIGINT": "int64", "DOUBLE": "double", "BOOLEAN": "bool"}
-"""Arrow's names of what nearly every column is of; of any other type an engine is started, and asked."""
+"""Arrow's names of the most common types; for any other type an engine is started and queried."""
 
 
 @cache
@@ -69,7 +69,7 @@ def arrow_type(name: str) -> pa.DataType:
     """Return the Arrow type of an engine type.
 
     Raises:
-        DataError: RR339 if it is none that a release can hold.
+        DataError: RR339 if a release cannot hold it.
     """
     import duckdb
     import pyarrow as pa

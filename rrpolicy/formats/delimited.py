@@ -45,7 +45,7 @@ class CsvFormat:
     def relation(
         self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: formulas.Handling
     ) -> str:
-        """Return SQL for what the cells say: lists from their JSON, text without what escapes it."""
+        """Return SQL of the cells' values: lists from their JSON, text without escapes."""
         del connection
         lists = [c for c in spec.columns if _is_list_column(c)]
         said = {c.name: f"{identifier(c.name)}::JSON::{engine_type(c)}" for c in lists}
@@ -70,7 +70,7 @@ class CsvTableWriter:
     """One CSV file: a line of every distinct row is built once and repeated."""
 
     def __init__(self, path: Path, spec: TableSpec, handling: formulas.Handling) -> None:
-        arrow_schema(spec)  # refuses types that no file can hold, before there is a file
+        arrow_schema(spec)  # refuses types that no file can contain, before there is a file
         escaped = formula_escaped_columns(spec, handling)
         self._escaped = [column in escaped for column in spec.columns]
         self._file = path.open("xb")
@@ -108,14 +108,14 @@ def csv_header_line(spec: TableSpec) -> bytes:
 
 
 def formula_escaped_columns(spec: TableSpec, handling: formulas.Handling) -> tuple[Column, ...]:
-    """Return the columns of a table whose text is escaped where it begins as a formula does."""
+    """Return the columns of a table whose text is escaped where it begins like a formula."""
     if handling == "keep":
         return ()
     return tuple(c for c in spec.columns if c.escapable)
 
 
 def csv_cells_sql(path: Path, spec: TableSpec) -> str:
-    """Return SQL that stands after FROM, for the cells of a file as they are; an empty text stands in quotes."""
+    """Return SQL to follow FROM for the unmodified cells of a file; an empty text is in quotes."""
     columns = {c.name: "VARCHAR" if _is_list_column(c) else engine_type(c) for c in spec.columns}
     told = {"allow_quoted_nulls": "false", "strict_mode": "true", "hive_partitioning": "false"}
     return read_csv(plain_path(path), columns, **told, max_line_size="33554432")
@@ -129,7 +129,7 @@ def check_csv_header(path: Path, spec: TableSpec) -> None:
     """Refuse a file whose first line is not byte for byte what was written.
 
     Raises:
-        UnlikeSpecError: if it is another one.
+        UnlikeSpecError: if it differs.
     """
     expected = csv_header_line(spec)
     with path.open("rb") as file:
@@ -138,7 +138,7 @@ def check_csv_header(path: Path, spec: TableSpec) -> None:
 
 
 def _csv_field_array(column: pa.Array, *, escape: bool = False) -> pa.Array:
-    """Return a column as CSV spells it, without nulls."""
+    """Return a column in CSV notation, without nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

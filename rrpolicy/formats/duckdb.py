@@ -1,4 +1,4 @@
-"""Released tables as a DuckDB file. A fresh file that only ever held released values."""
+"""Released tables as a DuckDB file: a fresh file that only ever contained released values."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DuckDBFormat:
         return DuckDBTableWriter(path, spec)
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
-        """Attach a file read-only, which holds the promised table and nothing else, and return that table."""
+        """Attach a file read-only after checking that it has exactly the expected table, and return that table."""
         del handling
         name = f"released_{spec.name}"
         connection.execute(f"ATTACH {literal(str(path))} AS {identifier(name)} (READ_ONLY)")
@@ -50,7 +50,7 @@ class DuckDBFormat:
         return f"{identifier(name)}.{identifier(spec.name)}"
 
     def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
-        """Return what estimate.sql attaches the file as."""
+        """Return the name under which estimate.sql attaches the file."""
         del columns, handling
         table = path.removesuffix(f".{self.name}")
         return f"{identifier(f'released_{table}')}.{identifier(table)}"
@@ -80,10 +80,10 @@ class DuckDBTableWriter:
         self._connection.unregister("released_rows")
 
     def close(self) -> None:
-        """Write all of it into the file and leave no log beside it."""
+        """Write all rows into the file and leave no log file."""
         self._connection.execute("CHECKPOINT")
         self._open.close()
 
     def abandon(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._open.close()

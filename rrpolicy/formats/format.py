@@ -1,6 +1,6 @@
-"""What a format of released tables is: written from distinct rows with multiplicities, read back as SQL.
+"""Format of released tables: written from distinct rows with multiplicities, read back as SQL.
 
-Every file is new and holds released values only: dictionaries are built from the rows of their own row group, no
+Every file is new and holds released values only: dictionaries are built from the rows of their row group, no
 pandas or Arrow metadata, times, hosts or paths are written. Parquet and CSV have the same bytes for the same rows and
 library versions, however the rows arrive.
 """
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Ints
 
 ROWS_PER_GROUP = 1 << 20
-"""The most rows that a writer is given at a time."""
+"""Maximum number of rows that a writer receives in one call."""
 
 
 class UnlikeSpecError(ValueError):
-    """A data file that is not the table its manifest describes."""
+    """A data file that differs from the table described in its manifest."""
 
 
 class TableWriter(Protocol):
     """Writes one table's file."""
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Write distinct rows, each `n` times; at most `GROUP_ROWS` in all.
+        """Write distinct rows, each `n` times; at most `ROWS_PER_GROUP` in all.
 
         Args:
             rows: of the table's Arrow schema; text may come as dictionary arrays.
@@ -47,15 +47,15 @@ class TableWriter(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Let go of the file, finished or not; the caller removes it."""
+        """Release the file, finished or not; the caller removes it."""
         ...
 
 
 class Format(Protocol):
-    """How released tables are written, read back, and spoken of beside them.
+    """Format of released tables: how they are written, read back, and described in metadata.
 
-    Who reads a release in it, to estimate or to verify, needs what brings it. It gives back these values as they were
-    written, of the types that `rrpolicy.plugin.arrow_schema` has:
+    Reading a release in this format, to estimate or to verify, needs its plugin. The format returns these values as
+    they were written, with the types of `rrpolicy.plugin.arrow_schema`:
 
     - categories and labels: VARCHAR, BOOLEAN, DOUBLE, BIGINT and other integers, never null;
     - sets: lists of these, such as VARCHAR[]; a list may be empty, or null;
@@ -66,12 +66,12 @@ class Format(Protocol):
     Text, in values and in names of columns, is any Unicode text; empty text is not null.
 
     Attributes:
-        name: what policies call it; letters and digits, as it is the ending of the files.
+        name: name in policies and suffix of the files; letters and digits.
         media_type: for the metadata of a release.
         packaged: whether clients of data packages read it as a table.
-        alone: whether reading it leaves something in the engine, which is then one of its own.
-        same_bytes: whether the same rows give the same bytes, with the same versions of what writes them.
-        note: a comment above the SQL of `sql`, on what must be done before it runs; empty if nothing.
+        alone: whether reading it leaves state in the engine, which is then a separate one.
+        same_bytes: whether the same rows give the same bytes, with the same versions of the writing libraries.
+        note: a comment above the SQL of `sql`, on steps required before it runs; "" if there are none.
     """
 
     name: str
@@ -92,28 +92,29 @@ class Format(Protocol):
         ...
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
-        """Return SQL that stands after FROM and reads a file whole, as often as it is asked.
+        """Return SQL to follow FROM that reads a whole file, for repeated use.
 
         Args:
-            connection: where it will be asked; what it needs may be registered there, under a name with the table's.
-            path: of the file, which somebody else may have written.
-            spec: what it should hold: names, and types as `rrpolicy.plugin.arrow_schema` has them.
+            connection: where the SQL will run; required objects may be registered there, under a name that contains the
+                table's.
+            path: of the file, which may be of foreign origin.
+            spec: the expected names, and types as in `rrpolicy.plugin.arrow_schema`.
             handling: as it was written.
 
-        A file without a byte is refused as any foreign file is. No result is left unfinished on the connection: the
-        next query on it would close that.
+        An empty file is refused like any foreign file. No result is left unfinished on the connection: the next query
+        on it would close that result.
 
         Raises:
-            UnlikeSpecError: if the file is not of this format, or holds anything but the table.
+            UnlikeSpecError: if the file is not of this format, or does not hold exactly the table.
             duckdb.Error: likewise, of a foreign file or a damaged one; so are ValueError and OSError.
         """
         ...
 
     def sql(self, path: str, columns: Sequence[Column], handling: Handling) -> str:
-        """Return SQL that stands after FROM in any DuckDB, for analysts who have nothing else.
+        """Return SQL to follow FROM in any DuckDB, for analysts without rrpolicy.
 
         Args:
-            path: of the file, from where it is run.
+            path: of the file, relative to where it is run.
             columns: of the table.
             handling: as it was written.
         """
@@ -127,12 +128,12 @@ class MultiFileFormat(Protocol):
     def relation_of(
         self, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
     ) -> str:
-        """Return SQL that stands after FROM and reads the files of a table one after the other; see `Format.relation`.
+        """Return SQL to follow FROM that reads the files of a table one after the other; see `Format.relation`.
 
         Args:
-            connection: where it will be asked.
+            connection: where it will run.
             paths: of the files, in the order of the table's rows.
-            spec: what they should hold.
+            spec: their expected content.
             handling: as they were written.
         """
         ...
@@ -148,17 +149,17 @@ FORMAT_OFFERS = tuple(
         ("duckdb", "duckdb:DuckDBFormat"),
     )
 )
-"""The core's own formats."""
+"""The core's formats."""
 CORE_FORMATS: Formats = LazyMapping({offer.name: offer for offer in FORMAT_OFFERS}, lambda _, offer: offer.load())
-"""For who has no plugins."""
+"""Formats that are available without plugins."""
 
 
 MAX_FILES = 100_000
-"""That a table is cut into at most: their names have five digits."""
+"""Maximum number of files of a table: their names have five digits."""
 
 
 def file_count(rows: int, rows_per_file: int) -> int:
-    """Return how many files so many rows of a table are cut into."""
+    """Return the number of files for a table with so many rows."""
     return max(1, -(-rows // rows_per_file))
 
 
@@ -168,7 +169,7 @@ def file_name(table: str, form: str, part: int | None = None) -> str:
     Args:
         table: its name.
         form: its format.
-        part: which of its files, from 0 on; None if it lies in one.
+        part: number of the file, from 0; None if the table is in one file.
     """
     return f"{table}.{form}" if part is None else f"{table}/part-{part:05d}.{form}"
 
@@ -179,7 +180,7 @@ def relation_sql(
     """Return SQL that reads the files of a table; see `Format.relation`.
 
     Raises:
-        UnlikeSpecError: if they cannot be read as the manifest says, whatever the format raises.
+        UnlikeSpecError: if they cannot be read as described in the manifest, whatever the format raises.
     """
     import duckdb
 
@@ -195,7 +196,7 @@ def relation_sql(
 
 
 def unreadable_text(form: str, paths: Sequence[Path]) -> str:
-    """Return what is said of files that are not of their format."""
+    """Return the message for files that are not of their format."""
     if len(paths) == 1:
         return f"{paths[0].name} cannot be read as the {form} file that the manifest describes"
     return f"{paths[0].parent.name}/ cannot be read as the {form} files that the manifest describes"

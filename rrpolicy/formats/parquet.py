@@ -1,4 +1,4 @@
-"""Released tables as Parquet. A sorted table of few distinct rows costs its runs, not its rows."""
+"""Released tables as Parquet. Writing a sorted table of few distinct rows takes time by its runs, not its rows."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ class ParquetFormat:
         return ParquetTableWriter(path, spec)
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
-        """Return SQL that reads a file; what the path says is no column."""
+        """Return SQL that reads a file; parts of the path are no columns."""
         return self.relation_of(connection, [path], spec, handling)
 
     def relation_of(
         self, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
     ) -> str:
-        """Return SQL that reads files one after the other; what their paths say is no column."""
+        """Return SQL that reads files one after the other; parts of their paths are no columns."""
         del connection, spec, handling
         listed = ", ".join(literal(plain_path(path)) for path in paths)
         return f"read_parquet([{listed}], hive_partitioning = false)"
@@ -62,7 +62,7 @@ class ParquetFormat:
 
 
 NARROW = 128
-"""Fewer labels than this are coded in one byte."""
+"""Number of labels below which they are coded in one byte."""
 
 
 class ParquetTableWriter:
@@ -96,7 +96,7 @@ class ParquetTableWriter:
         )
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Write one row group; it is encoded while the next one is being put together."""
+        """Write one row group; it is encoded while the next one is assembled."""
         import pyarrow as pa
 
         columns = [
@@ -113,13 +113,13 @@ class ParquetTableWriter:
         self._file.close()
 
     def abandon(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._encoder.abandon()
         self._writer.is_open = False  # its finaliser would write a footer
         self._file.close()
 
     def _coded_column(self, name: str, column: pa.Array, n: Ints) -> pa.Array:
-        """Return codes into the labels that these rows hold, in canonical order, and no others."""
+        """Return codes into the labels in these rows, in canonical order, without other labels."""
         import numpy as np
         import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""How a released table becomes files, and who writes them: this process, or an engine that a plugin brings."""
+"""Splitting a released table into files, and writing them in this process or in an engine of a plugin."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class SplitFileWriter:
         """Begin the first file.
 
         Args:
-            begin: number of a file, from 0 on -> what writes it.
-            rows_per_file: of all but the last; None for one file.
+            begin: number of a file, from 0 -> its writer.
+            rows_per_file: of all files but the last; None for one file.
         """
         self._begin = begin
         self._most = sys.maxsize if rows_per_file is None else rows_per_file
@@ -40,7 +40,7 @@ class SplitFileWriter:
         self._open = RowGrouper(begin(0))
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Take the next distinct rows."""
+        """Write the next distinct rows."""
         while len(n):
             if self._here == self._most:
                 self._open.close()
@@ -55,12 +55,12 @@ class SplitFileWriter:
         self._open.close()
 
     def abandon(self) -> None:
-        """Let go of the file that is open."""
+        """Release the file that is open."""
         self._open.abandon()
 
 
 class RowGrouper:
-    """Cuts distinct rows with multiplicities into groups of exactly `GROUP_ROWS` rows, however they arrive."""
+    """Cuts distinct rows with multiplicities into groups of exactly `ROWS_PER_GROUP` rows, for any input batches."""
 
     def __init__(self, writer: TableWriter, size: int = ROWS_PER_GROUP) -> None:
         self._writer = writer
@@ -70,7 +70,7 @@ class RowGrouper:
         self._held = 0
 
     def write(self, rows: pa.RecordBatch, n: Ints) -> None:
-        """Take the next distinct rows."""
+        """Write the next distinct rows."""
         for part, count in bounded_batches(rows, n, self._size):
             if self._held + int(count.sum()) < self._size:
                 self._hold(part, count)
@@ -88,7 +88,7 @@ class RowGrouper:
         self._writer.close()
 
     def abandon(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         self._writer.abandon()
 
     def _hold(self, rows: pa.RecordBatch, n: Ints) -> None:
@@ -106,9 +106,9 @@ class RowGrouper:
 
 @frozen
 class FileParts:
-    """The files of a released table, no matter who writes them: the same rows give the same files.
+    """The files of a released table with any writer: the same rows give the same files.
 
-    It can be sent to another process, which then writes them as this one would.
+    It can be sent to another process, which then writes the same files.
 
     Attributes:
         spec: the table.
@@ -125,7 +125,7 @@ class FileParts:
     rows_per_file: int | None
 
     def name(self, number: int) -> str:
-        """Return the name of a file, from 0 on, relative to the folder."""
+        """Return the name of a file, numbered from 0, relative to the folder."""
         return file_name(self.spec.name, self.form.name, None if self.rows_per_file is None else number)
 
     def begin(self, number: int) -> TableWriter:
@@ -135,12 +135,12 @@ class FileParts:
         return self._writer(path)
 
     def write(self, number: int, rows: Iterable[tuple[pa.RecordBatch, Ints]], attempts: Path) -> int:
-        """Write a file whole or not at all, even if others are writing it, or have tried to.
+        """Write a file whole or not at all, even if other processes write it, or have tried to.
 
         Args:
             number: of the file.
-            rows: distinct rows in canonical order, with their multiplicities: all of the file.
-            attempts: a folder on the same file system as the files'; what is unfinished stands there.
+            rows: distinct rows in canonical order, with their multiplicities: of the whole file.
+            attempts: a folder on the same file system as the files'; for unfinished files.
 
         Returns:
             Its size in bytes.
@@ -152,9 +152,9 @@ class FileParts:
                 whole.write(batch, n)
             whole.close()
             size = path.stat().st_size
-            os.replace(path, self.folder / self.name(number))  # noqa: PTH105 the same bytes may stand there already
+            os.replace(path, self.folder / self.name(number))  # noqa: PTH105 the same bytes may be there already
         except BaseException:
-            with suppress(Exception):  # what went wrong first is what matters
+            with suppress(Exception):  # the first error is the relevant one
                 whole.abandon()
             path.unlink(missing_ok=True)
             raise
@@ -167,13 +167,13 @@ class FileParts:
 
 
 class FileSink(Protocol):
-    """What expands drawn counts into records, and writes these into files; in this process, or elsewhere.
+    """A writer that expands drawn counts into records and files, in this process or elsewhere.
 
-    It decides nothing: which rows there are, in which order, and how they are cut is settled. The files of a format
-    with `same_bytes` have the same bytes no matter who writes them.
+    It decides nothing: rows, order and division into files are given. The files of a format with `same_bytes` have the
+    same bytes with every writer.
 
     Attributes:
-        name: what `--sink` calls it.
+        name: for `--sink`.
     """
 
     name: str
@@ -182,12 +182,13 @@ class FileSink(Protocol):
         """Begin to write a table.
 
         Args:
-            parts: how its rows become files; `parts.write` writes one of them, in whatever process.
-            scratch: a folder for what must not stay; the caller wipes it.
+            parts: division of its rows into files; `parts.write` writes one of them, in any process.
+            scratch: a folder for temporary files; the caller wipes it.
 
         Returns:
-            What is handed all distinct rows in canonical order with their multiplicities, any number at a time. `close`
-            returns when the files stand where `parts` says, and `abandon` when nobody writes them any more.
+            A writer that receives all distinct rows in canonical order with their multiplicities, any number at a time.
+                `close` returns when the files are in the folder of `parts`, and `abandon` when no process writes them
+                any more.
 
         Raises:
             RefusedError: RR593 if they cannot be written there.

@@ -1,4 +1,4 @@
-"""Distinct rows with multiplicities as Arrow holds them: joined, cut, repeated, with or without a dictionary."""
+"""Distinct rows with multiplicities in Arrow: joined, cut, repeated, with or without a dictionary."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def decode_dictionary(column: pa.Array) -> pa.Array:
 
 
 def encode_dictionary(column: pa.Array) -> pa.DictionaryArray:
-    """Return a column coded by the values that it holds, in canonical order, and no others."""
+    """Return a column coded by the values that occur in it, in canonical order."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -58,7 +58,7 @@ def encode_dictionary(column: pa.Array) -> pa.DictionaryArray:
 
 
 def bounded_batches(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[pa.RecordBatch, Ints]]:
-    """Cut rows into parts of at most `size` rows in all; a single row that stands more often is repeated."""
+    """Cut rows into parts of at most `size` rows in all; a row with a larger multiplicity is repeated."""
     import numpy as np
 
     ends = np.cumsum(n)
@@ -79,7 +79,7 @@ def bounded_batches(rows: pa.RecordBatch, n: Ints, size: int) -> Iterator[tuple[
 def divided(
     rows: pa.RecordBatch, n: Ints, first: int
 ) -> tuple[tuple[pa.RecordBatch, Ints], tuple[pa.RecordBatch, Ints]]:
-    """Cut distinct rows with multiplicities into the first so many rows, and the rest; a row may stand in both.
+    """Cut distinct rows with multiplicities into the first so many rows, and the rest; a row may be in both.
 
     Args:
         rows: distinct.
@@ -89,7 +89,7 @@ def divided(
     import numpy as np
 
     ends = np.cumsum(n)
-    whole = int(np.searchsorted(ends, first, side="left"))  # the row in which the first part becomes full
+    whole = int(np.searchsorted(ends, first, side="left"))  # the row that fills the first part
     if whole == len(n):
         return (rows, n), (rows.slice(whole), n[whole:])
     front, back = n[: whole + 1].copy(), n[whole:].copy()
@@ -109,5 +109,5 @@ def repeat_values(values: pa.Array, n: Ints) -> pa.Array:
 
 
 def category_column_names(spec: TableSpec) -> Sequence[str]:
-    """Return the columns whose few labels repeat."""
+    """Return the columns with few, repeated labels."""
     return [column.name for column in spec.columns if column.kind in {"category", "interval"}]

@@ -1,1 +1,1 @@
-"""What an organisation does with policies beyond one release: compare them, and hold them to what was expected."""
+"""Work with policies beyond one release: comparing them, and testing them against expectations."""

@@ -1,1 +1,1 @@
-"""release.json: what it says, and the one reader of it."""
+"""release.json: its content, and its only reader."""

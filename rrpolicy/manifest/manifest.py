@@ -1,7 +1,7 @@
-"""public/release.json: what was released, how, and what holds of it. Read by verify, by estimate and by people.
+"""public/release.json: the release, its method and its guarantees. Read by verify, by estimate and by people.
 
-A release builds it once and hands it to everything that it writes; everybody else gets it from
-`rrpolicy.manifest.sealed_manifest`. It holds nothing whose basis is the original, no time, no host and no path.
+A release builds it once and passes it to all writers; all other code reads it by
+`rrpolicy.manifest.sealed_manifest`. It contains nothing whose basis is the original, no time, no host and no path.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from rrpolicy.serialization.writing import record
 
 MANIFEST_FILE = "release.json"
 WITHHELD = "withheld"
-"""The kind of channel that is published in the place of one whose matrices are withheld."""
+"""Kind of the channel published in place of one whose matrices are withheld."""
 
 
 @frozen
 class PolicyIdentity:
-    """Which policy it was released under.
+    """The policy of the release.
 
     Attributes:
         name: as the policy states it.
         version: likewise.
         owner: likewise.
         purpose: likewise.
-        digest: of its resolved meaning; where matrices are withheld, of that and the tag of the source, so that nobody
-            confirms a guess of them by hashing it.
+        digest: SHA-256 of the resolved policy; if matrices are withheld, of that and the keyed hash (HMAC) of the
+            source, so that hashing confirms no guess of them.
     """
 
     name: str
@@ -53,30 +53,30 @@ class PolicyIdentity:
 
 @frozen
 class UnitBound:
-    """Units of protection: the most records that one may have. Whether that was tested stands in audit/ alone."""
+    """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested."""
 
     max_records: int
 
 
 @frozen
 class ReleasedAttribute:
-    """An attribute, as far as the public may know it.
+    """The public properties of an attribute.
 
     Attributes:
         name: in the original.
         release_as: the released column's name.
         role: see `Role`.
-        domain: its categories; None if it has no list of them.
+        domain: its categories; None if they are not listed.
         observed: the domain was taken from the data.
-        nulls: the category of missing values, which no average counts; None if there is none.
+        nulls: the category of missing values, excluded from averages; None if there is no such category.
         scale: nominal, ordinal or interval.
-        hierarchy: of a sensitive attribute, by which t-closeness may be measured; None for any other.
-        assume_unlinkable: the steward's reason why the column identifies nobody; None if not assumed.
-        unchanged: the steward's reason why the column is released as it is; None if none is stated.
-        design: what it is in the design of a survey: weight, stratum or cluster; None if it is none of them.
+        hierarchy: of a sensitive attribute, for t-closeness; None for any other.
+        assume_unlinkable: the steward's reason for assuming that the column identifies nobody; None if not assumed.
+        unchanged: the steward's reason for releasing the column unmodified; None if not stated.
+        design: its use in the survey design: weight, stratum or cluster; None if it has no such use.
         rounding: of a weight, its numbers are multiples of this; None if they were not rounded.
-        totals: how many people of the population each category has; None if that is not stated.
-        keeps_nulls: of a column without categories, that records without a value have none in the release either.
+        totals: the number of people in the population per category; None if not stated.
+        keeps_nulls: for a column without categories: missing values are missing in the release too.
     """
 
     name: str
@@ -97,7 +97,7 @@ class ReleasedAttribute:
 
 @frozen
 class DataTable:
-    """A released table's files in public/, in the order of its rows; how many these are, and their digest."""
+    """A released table's files in public/, in the order of its rows; the number of rows, and their digest."""
 
     files: tuple[str, ...]
     rows: int
@@ -110,8 +110,8 @@ class Data:
 
     Attributes:
         format: of all.
-        csv_formulas: what became of text in CSV that a spreadsheet would run as a formula.
-        rows_per_file: of each file of a table but the last; None if every table lies in one.
+        csv_formulas: treatment of text in CSV that a spreadsheet would run as a formula.
+        rows_per_file: of each file of a table but the last; None if every table is in one file.
         tables: by name of the table.
     """
 
@@ -123,7 +123,7 @@ class Data:
 
 @frozen
 class StatedRequirement:
-    """What the policy requires: the privacy model, its options as plain data, and the subgroup it is limited to."""
+    """A requirement of the policy: the privacy model, its options as plain data, and its subgroup."""
 
     model: str
     options: Mapping[str, Json]
@@ -132,11 +132,11 @@ class StatedRequirement:
 
 @frozen
 class LedgerPlace:
-    """Where a release stands in the ledger that its policy names.
+    """Position of a release in the ledger that its policy names.
 
     Attributes:
-        head: hash of the entry that its own follows.
-        entry: hash of its own.
+        head: hash of the preceding entry.
+        entry: hash of the release's entry.
     """
 
     head: str
@@ -145,14 +145,14 @@ class LedgerPlace:
 
 @frozen
 class ManifestSeries:
-    """The series that a release belongs to: in all of them a person's value is released alike, while it is the same.
+    """The series of a release: in all of them a person's unchanged value has the same noise.
 
     Attributes:
         name: as the policy states it.
         id: of its key: releases of one id, with the same channel, share their noise.
-        mechanism: digest of the mechanism and its options, which are frozen beside the channel.
-        categories: digest of what the categories of the attributes stand for, frozen likewise.
-        persons: how people are told apart, by whole numbers or by text.
+        mechanism: digest of the mechanism and its options, which are frozen with the channel.
+        categories: digest of the meaning of the attributes' categories, frozen likewise.
+        persons: type of person identifiers: whole numbers or text.
     """
 
     name: str
@@ -164,40 +164,41 @@ class ManifestSeries:
 
 @frozen(slots=False)
 class Manifest:
-    """All that release.json says.
+    """Content of release.json.
 
     Attributes:
         release: its label, such as `2026-11`.
-        policy: that it was released under.
+        policy: of the release.
         software: that wrote it.
         records: N.
         units: of protection.
         mechanism: the mechanism's name.
         plan_on: parameters were chosen on another table.
         attributes: that are released, in the policy's order.
-        channel: its public description; `rrpolicy.channels.json_decoding` makes a channel of it where its plugin is at
-        hand. decoders: how to undo it, or that this is withheld.
-        tables: what is released.
-        data: where it lies.
-        requirements: of the policy; without their options where matrices are withheld.
-        findings: one for each, with numbers up to the basis release; without any where matrices are withheld.
-        utility: one for each gate, without numbers; none where matrices are withheld.
-        origins: attribute -> where its parameters come from.
-        derived: what it tells of the original.
-        assumptions: that the findings rest on.
-        governance: what people declared of the policy and decided on it when it was released.
-        governance_digest: of that.
-        require_signatures: how many keys must have signed it.
-        require_roles: in each of these another person must have signed it.
-        require_approval: in each of these another person must have approved its policy.
-        ledger: where it stands in the ledger; None if the policy names none.
-        series: that it belongs to; None if it belongs to none.
-        collected: digest of the questionnaire that its records were collected with; None if it was drawn from a table.
-        weights_inside: the survey has weights that are not released, so that nothing is known of its population.
-        replaces: digest of release.json of the release that it corrects; None if it corrects none.
-        test: the draw came from a test's seed; verify refuses it.
+        channel: its public description; `rrpolicy.channels.json_decoding` makes a channel of it if its plugin is
+            loaded.
+        decoders: inverses of the channel, or the statement that they are withheld.
+        tables: that are released.
+        data: files of the tables.
+        requirements: of the policy; without their options if matrices are withheld.
+        findings: one for each, with numbers up to the basis release; without numbers if matrices are withheld.
+        utility: one for each gate, without numbers; empty if matrices are withheld.
+        origins: attribute -> source of its parameters.
+        derived: statistics of the original that it discloses.
+        assumptions: of the findings.
+        governance: declarations and approvals of the policy at the time of release.
+        governance_digest: of `governance`.
+        require_signatures: the minimum number of keys that sign it.
+        require_roles: in each of these roles a different person must have signed it.
+        require_approval: in each of these roles a different person must have approved its policy.
+        ledger: its position in the ledger; None if the policy names no ledger.
+        series: that it belongs to; None without a series.
+        collected: digest of the questionnaire of the collected records; None if it was drawn from a table.
+        weights_inside: the survey has weights that are not released, so that there are no estimates for the population.
+        replaces: digest of release.json of the release that it corrects; None if it is no correction.
+        test: the draw used a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
-        digest: of all this; "" until then.
+        digest: of the whole manifest; "" until then.
     """
 
     schema: ClassVar[str] = "rrpolicy.release/1"
@@ -235,12 +236,12 @@ class Manifest:
     digest: str = ""
 
     def made_with(self, hook: str) -> tuple[str, ...]:
-        """Return the distributions that it was written with and that implement a hook, beside rrpolicy's own."""
+        """Return the distributions that wrote it and implement a hook, without rrpolicy's."""
         return tuple(sorted({p.distribution for p in self.software.plugins if hook in p.hooks} - {"rrpolicy"}))
 
     @property
     def day(self) -> str | None:
-        """Return the label if it is a day, as ISO 8601 writes it: the only date that a release states of itself."""
+        """Return the label if it is a day in the format of ISO 8601: the only date in a manifest."""
         if self.release is None or not re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.release):
             return None
         try:
@@ -255,40 +256,40 @@ class Manifest:
 
     @cached_property
     def of_column(self) -> Mapping[str, ReleasedAttribute]:
-        """Return the attribute that each released column tells of, by the column's name."""
+        """Return the attribute of each released column, by the column's name."""
         named = {attribute.name: attribute for attribute in self.attributes}
         return {c.name: named[c.attribute] for c in self.columns if c.attribute in named}
 
     def missing(self, column: Column) -> Value | None:
-        """Return a column's category of missing values; None if it has none."""
+        """Return a column's category of missing values; None if it has no such category."""
         return self.of_column[column.name].nulls if column.name in self.of_column else None
 
     def escaped(self, column: Column) -> bool:
-        """Return whether a column's text is escaped in the file where it begins as a formula does."""
+        """Return whether the file escapes a column's text if it begins like a formula."""
         return (self.data.format, self.data.csv_formulas) == ("csv", "escape") and column.escapable
 
     @property
     def withheld(self) -> tuple[WithheldDecoder, ...]:
-        """Return what is said of the matrices that are withheld; nothing if all are published."""
+        """Return the decoders that state that matrices are withheld; empty if all are published."""
         return tuple(decoder for decoder in self.decoders if isinstance(decoder, WithheldDecoder))
 
     @property
     def withholds(self) -> bool:
-        """Return whether public/ tells no matrices, and no numbers that they follow from."""
+        """Return whether public/ contains no matrices, and no numbers that determine them."""
         return self.channel.get("kind") == WITHHELD
 
     def pattern(self, table: str) -> str:
-        """Return what a table is found by in public/: its file, or a pattern that all its files have."""
+        """Return the path of a table in public/: of its file, or a pattern that matches all its files."""
         first = self.data.tables[table].files[0]
         return first if self.data.rows_per_file is None else f"{first.partition('/')[0]}/*.{self.data.format}"
 
     def sealed(self, files: Mapping[str, str]) -> Manifest:
-        """Return the manifest with the digests of the files that it covers, and its own."""
+        """Return the manifest with the digests of the files that it covers, and its digest."""
         whole = replace(self, files=dict(sorted(files.items())))
         return replace(whole, digest=record_digest(whole.to_json()))
 
     def to_json(self) -> dict[str, Json]:
-        """Return release.json; what a release need not have stands in it only where it has it."""
+        """Return release.json; optional parts are present only if the release has them."""
         document = record(self)
         optional = ("ledger", "series", "collected", "weights_inside", "replaces", "test")
         for key in ("require_roles", "require_approval", *optional):
@@ -298,7 +299,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Manifest:
-        """Read what `to_json` wrote; it fits its schema.
+        """Read the output of `to_json`; it fits its schema.
 
         Raises:
             ValueError: if it contradicts itself.

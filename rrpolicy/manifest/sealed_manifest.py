@@ -1,4 +1,4 @@
-"""release.json read and checked before anything is believed of it: its schema, its own digest, those of its files."""
+"""release.json read and checked before use: its schema, its digest, those of its files."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_docum
 
 
 def read_release(folder: Path) -> Manifest:
-    """Return what the release.json of a public/ folder says, every field checked.
+    """Return the content of release.json in a public/ folder, every field checked.
 
     Raises:
-        PolicyError: RR260 if there is none, or it is not what its schema asks; RR261 if its schema is another one.
+        PolicyError: RR260 if there is no release.json, or it does not match its schema; RR261 if it has another schema.
     """
     try:
         document = read_document(folder / MANIFEST_FILE)
@@ -40,7 +40,7 @@ def read_release(folder: Path) -> Manifest:
 
 
 def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str], name: str = MANIFEST_FILE) -> None:
-    """Check the digest of a record, and of the files that are about to be read. It costs one read of each.
+    """Check the digest of a record, and of the files to be read. It costs one read of each.
 
     Args:
         folder: of the record.
@@ -49,7 +49,7 @@ def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str],
         name: of the record.
 
     Raises:
-        PolicyError: RR284 if one is not what was written.
+        PolicyError: RR284 if one was changed.
     """
     if document.get("digest") != record_digest(document):
         raise _tampering_error(name, "its field 'digest' is not its own digest")
@@ -63,7 +63,7 @@ def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str],
 
 
 def no_release_error(folder: Path, why: str) -> PolicyError:
-    """Return the error of a folder that holds no release."""
+    """Return the error of a folder without a release."""
     return PolicyError(
         Problem(
             "RR260",

@@ -1,1 +1,1 @@
-"""Pictures of results: what stands in them, and as what they are drawn."""
+"""Charts: chart model and renderers (SVG, Vega-Lite)."""

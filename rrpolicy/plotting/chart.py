@@ -1,4 +1,4 @@
-"""What stands in a dot-and-interval plot, before it is drawn as SVG or handed to another library."""
+"""Content of a dot-and-interval plot, independent of the renderer."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ Ends: TypeAlias = Literal["interval", "certain", "none"]
 
 @frozen
 class IntervalMark:
-    """An estimate, with its interval.
+    """An estimate with its interval.
 
     Attributes:
-        name: of the line that it stands on.
-        heading: what stands above the line and those after it; "" for nothing.
-        series: which of several marks on the line it is; "" where there is one.
-        estimate: NaN where it cannot be estimated.
-        low: the lower end; NaN where there is none, infinite where it is not bounded.
+        name: of its line.
+        heading: heading above the line and those after it; "" without one.
+        series: name among several marks on the line; "" if there is one.
+        estimate: NaN if it cannot be estimated.
+        low: the lower end; NaN without an interval, infinite if unbounded.
         high: the upper end.
-        told: what it is of, the estimate and its interval, in words.
-        flags: the signs of what may be doubted of it.
+        told: the subject, the estimate and its interval, in words.
+        flags: symbols for doubts about it.
     """
 
     name: str
@@ -42,13 +42,13 @@ class IntervalMark:
 
     @property
     def outside(self) -> bool:
-        """Return whether the estimate lies outside of its own interval, as an impossible one does."""
+        """Return whether the estimate is outside its interval, like an impossible one."""
         return self.has_ends and not math.isnan(self.estimate) and not self.low <= self.estimate <= self.high
 
 
 @frozen
 class ChartReferenceLine:
-    """A number that marks are compared with: where it stands, and what it is."""
+    """A number that marks are compared with: its position and its label."""
 
     at: float
     name: str
@@ -59,9 +59,9 @@ class Panel:
     """Marks on one axis.
 
     Attributes:
-        title: "" where the chart's says it.
+        title: "" if the chart's title suffices.
         scale: the axis.
-        line: what marks are compared with; None for nothing.
+        line: the reference line of the marks; None without one.
         marks: from the top.
     """
 
@@ -76,13 +76,13 @@ class Chart:
     """A plot.
 
     Attributes:
-        title: what is estimated.
-        subtitle: what dots and bars are.
+        title: the estimated quantity.
+        subtitle: meaning of dots and bars.
         found: the finding, in one sentence.
         panels: from the top.
-        ends: what bars are.
-        series: the names of the marks that share lines, in order; () where lines have one each.
-        notes: what must be known to read it.
+        ends: meaning of bars.
+        series: the names of the marks that share lines, in order; () if each line has one.
+        notes: information needed to read it.
     """
 
     title: str

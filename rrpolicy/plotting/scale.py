@@ -1,4 +1,4 @@
-"""Axes: where numbers stand on them, and at which round numbers grid lines do."""
+"""Axes: positions of numbers, and round numbers for grid lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRITTEN_OUT = 1e7
 
 
 def nice_step(span: float, most: int) -> float:
-    """Return a round step that cuts a span into at most so many parts."""
+    """Return a round step that divides a span into at most so many parts."""
     rough = span / most
     magnitude = 10.0 ** math.floor(math.log10(rough))
     return next(step * magnitude for step in _ROUND if step * magnitude >= rough * (1 - 1e-9))
@@ -37,13 +37,13 @@ class Scale:
 
     @classmethod
     def over(cls, values: Iterable[float], through: float | None = None, *, factors: bool = False) -> Scale:
-        """Return an axis that holds numbers.
+        """Return an axis that includes numbers.
 
-        Without `through`, 0 is on it unless all numbers are far from 0 and near one another.
+        Without `through`, the axis includes 0 unless all numbers are far from 0 and near one another.
 
         Args:
-            values: those that are not finite are left out, and of a logarithmic axis those that are not positive.
-            through: a number that is to be on it.
+            values: infinite ones are omitted, and for a logarithmic axis those that are not positive.
+            through: a number to include.
             factors: whether it is logarithmic.
         """
         known = [v for v in values if math.isfinite(v) and (v > 0 or not factors)]
@@ -61,18 +61,18 @@ class Scale:
         return cls(low - (_ROOM * span if low else 0.0), high + (_ROOM * span if high or not low else 0.0))
 
     def at(self, value: float) -> float:
-        """Return where a number stands, 0 to 1 from left; what lies beyond stands at the end."""
+        """Return the position of a number, 0 to 1 from left; one beyond the axis is at its end."""
         if self.factors:
             value = math.log(value) if value > 0 else -math.inf
         low, high = self._ends
         return min(max((value - low) / (high - low), 0.0), 1.0)
 
     def holds(self, value: float) -> bool:
-        """Return whether a number stands on the axis."""
+        """Return whether a number is on the axis."""
         return self.low <= value <= self.high
 
     def ticks(self, most: int) -> tuple[float, ...]:
-        """Return round numbers on the axis, about so many and never none."""
+        """Return round numbers on the axis, about so many and at least one."""
         if self.factors:
             decades = math.log10(self.high / self.low)
             if decades > _FEW:
@@ -91,11 +91,11 @@ class Scale:
 
 
 def round_to_two_digits(value: float) -> float:
-    """Return a number with two digits, for where the end of an axis is told."""
+    """Return a number with two digits, as a label at the end of an axis."""
     return float(f"{value:.2g}")
 
 
 def tick_label(value: float) -> str:
-    """Return a round number as an axis shows it: thousands parted, a true minus."""
+    """Return a round number as an axis label: thousands grouped, with a true minus sign."""
     plain = f"{value + 0.0:,.10g}" if abs(value) < _WRITTEN_OUT else f"{value:.4g}"
     return plain.replace("-", "\u2212")

@@ -1,4 +1,4 @@
-"""Charts as SVG text, drawn by hand: no plotting library, readable in print, in the dark and without colours."""
+"""Charts as SVG text without a plotting library, readable in print, in dark mode and without colours."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHAPES = (
     '<path class="{c}" d="M{x} {y}m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>',
     '<path class="{c}" d="M{x} {y}m-5 4h10l-5 -9z"/>',
 )
-"""What the marks of a line are told apart by, besides their colours."""
+"""Shapes that distinguish the marks of a line, in addition to their colours."""
 COLOURS = (("#1f618d", "#8ecae6"), ("#a04000", "#f4a261"), ("#1e6b3a", "#95d5b2"), ("#6c3483", "#d7bde2"))
 _INK, _PAPER, _FAINT, _GREY = (
     ("#1c1c1c", "#f0f0f0"),
@@ -53,7 +53,7 @@ class Figure(str):
         """Write the figure to a file and return its path.
 
         Raises:
-            PolicyError: RR250 if the file's name asks for another format.
+            PolicyError: RR250 if the file's name has another suffix.
         """
         target = svg_file(Path(path))
         target.write_text(self, encoding="utf-8")
@@ -64,7 +64,7 @@ def svg_file(path: Path) -> Path:
     """Return a path that a figure may be written to.
 
     Raises:
-        PolicyError: RR250 if its name asks for another format.
+        PolicyError: RR250 if its name has another suffix.
     """
     if path.suffix.lower() != ".svg":
         hint = (
@@ -80,7 +80,7 @@ def svg(chart: Chart, width: int = WIDTH) -> Figure:
     """Draw a chart.
 
     Args:
-        chart: what stands in it.
+        chart: its content.
         width: in pixels, at least 240; text keeps its size.
     """
     width = max(width, NARROWEST)
@@ -107,7 +107,7 @@ def svg(chart: Chart, width: int = WIDTH) -> Figure:
 
 
 def inline_interval(mark: IntervalMark, scale: Scale, line: ChartReferenceLine | None, ends: str) -> str:
-    """Return one interval in a line of text, in the colour of the text; its numbers stand beside it."""
+    """Return one interval in a line of text, in the colour of the text, without its numbers."""
     wide, y = 140, 8
     place = _AxisPosition(scale, 6, wide - 12)
     parts = [
@@ -152,7 +152,7 @@ class _Sheet:
 
 @frozen
 class _AxisPosition:
-    """Where an axis stands across."""
+    """The horizontal position of an axis."""
 
     scale: Scale
     left: float
@@ -189,7 +189,7 @@ def _draw_panel(sheet: _Sheet, chart: Chart, panel: Panel, left: int) -> None:
 
 
 def _draw_line_label(sheet: _Sheet, said: str, x: float) -> None:
-    """Write what a line is at its foot, inside the drawing."""
+    """Write the label of a line at its foot, inside the drawing."""
     half = _CHARACTER * _text_width(said) / 2
     if 4 * half > sheet.width:
         sheet.text(said, "s")
@@ -200,7 +200,7 @@ def _draw_line_label(sheet: _Sheet, said: str, x: float) -> None:
 
 
 def _ticks(scale: Scale, room: float) -> tuple[float, ...]:
-    """Return the most grid lines whose numbers do not run into one another."""
+    """Return the largest number of grid lines whose labels do not overlap."""
     for most in range(_MORE_PARTS if scale.factors else _PARTS, 1, -1):
         ticks = scale.ticks(most)
         widest = max((_text_width(tick_label(t)) for t in ticks), default=0.0) * _CHARACTER + 8
@@ -237,7 +237,7 @@ def _is_hollow(mark: IntervalMark, scale: Scale) -> bool:
 
 
 def _interval_paths(mark: IntervalMark, place: _AxisPosition, y: float, ends: str) -> list[str]:
-    """Return the lines of an interval: bounds that are certain end in caps, what goes beyond the axis in an arrow."""
+    """Return the lines of an interval: certain bounds end in caps, bounds beyond the axis in an arrow."""
     if not (mark.has_ends and mark.low < mark.high):
         return []
     low, high = place.at(mark.low), place.at(mark.high)
@@ -251,12 +251,12 @@ def _interval_paths(mark: IntervalMark, place: _AxisPosition, y: float, ends: st
 
 
 def _text_width(text: str) -> float:
-    """Return how many characters of common width a text takes."""
+    """Return the width of a text in average characters."""
     return sum(2.0 if unicodedata.east_asian_width(c) in "WF" else 1.6 if c in "mwMW@%" else 1.0 for c in text)
 
 
 def _wrap_text(text: str, most: float) -> list[str]:
-    """Return text on lines of at most so many characters, between words where that is possible."""
+    """Return text on lines of at most so many characters, broken between words where possible."""
     lines = [""]
     for word in text.split(" "):
         joined = f"{lines[-1]} {word}" if lines[-1] else word

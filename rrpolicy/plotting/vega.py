@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite, by Altair: the same marks, limits and names as the SVG has."""
+"""Charts as Vega-Lite, by Altair: the same marks, limits and names as in the SVG."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STEP, _LEGEND_WIDTH, _WIDTH = 22, 13, 360
 
 
 def vega_lite(chart: Chart) -> alt.VConcatChart:
-    """Return a chart of Altair that holds the numbers of the plot.
+    """Return a chart of Altair with the numbers of the plot.
 
     Raises:
         PolicyError: RR580 if Altair is not installed.
@@ -86,7 +86,7 @@ def _colour(alt: Any, chart: Chart) -> Any:
 
 
 def _rows(panel: Panel) -> tuple[list[str], list[dict[str, object]]]:
-    """Return the names of the lines, each once, and the numbers of the marks; of lines called alike, with a number."""
+    """Return the unique names of the lines, and the numbers of the marks; lines with equal names are numbered."""
     names: list[str] = []
     rows = []
     known: dict[str, list[str]] = {}

@@ -1,1 +1,1 @@
-"""Whose code something is, and whose mistake: that of a plugin, which is then named, or our own."""
+"""Origin of code and of errors: a plugin, which is then named, or rrpolicy."""

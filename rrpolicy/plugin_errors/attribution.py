@@ -1,7 +1,8 @@
-"""Whose mistake an unexpected error is: that of the plugin whose code it passed through, or our own.
+"""Attribution of an unexpected error: to the plugin whose code it passed through, or to rrpolicy.
 
-Every call into a plugin is covered at once, whichever hook it came by: where an error leaves the public functions, its
-traceback says which distributions it passed through. The error's message may hold values of the data, and is not told.
+All calls into plugins are covered in one place, for every hook: where an error leaves the public functions, its
+traceback contains the distributions that it passed through. The error's message may contain values of the data, and is
+not reported.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def attribute_errors_to_plugin(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function whose unexpected errors name the plugin in whose code they were raised.
 
     Raises:
-        RefusedError: RR413 in place of an error that passed through a plugin; every other error as it is.
+        RefusedError: RR413 in place of an error that passed through a plugin; every other error is unchanged.
     """
 
     @functools.wraps(function)
@@ -46,7 +47,7 @@ def attribute_errors_to_plugin(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def plugin_error(error: Exception) -> RefusedError | None:
-    """Return the error of the plugin that an unexpected error passed through; None if it passed through none.
+    """Return the error of the plugin that an unexpected error passed through; None if it passed through no plugin.
 
     Of several plugins it is the one that rrpolicy called.
     """
@@ -76,5 +77,5 @@ def _traceback_frames(traceback: TracebackType | None) -> Iterator[tuple[FrameTy
 
 
 def _frame_package(frame: FrameType) -> str:
-    """Return the package at the top of the module that a frame is of."""
+    """Return the top-level package of a frame's module."""
     return str(frame.f_globals.get("__name__", "")).partition(".")[0]

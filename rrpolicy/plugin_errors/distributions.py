@@ -1,4 +1,4 @@
-"""Which distributions are installed that provide plugins, and whose a piece of code is. Nothing of them is imported."""
+"""Installed distributions that provide plugins, and the origin of a piece of code. Nothing of them is imported."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from types import MethodType
 
 GROUP = "rrpolicy"
-"""Of entry points; the core's own distribution has the same name."""
+"""Group of entry points; the core's distribution has the same name."""
 
 
 def installed_entry_points() -> Mapping[str, Sequence[importlib.metadata.EntryPoint]]:
     """Return the entry points of each distribution that provides plugins, by its canonical name.
 
-    Of others nothing is parsed. Where a distribution stands twice on the search path, the first one counts, whatever it
-    provides.
+    Other distributions are not parsed. If a distribution occurs twice on the search path, the first one counts,
+    whatever it provides.
     """
     available: dict[str, list[importlib.metadata.EntryPoint]] = {}
     for found in importlib.metadata.distributions():
@@ -32,21 +32,21 @@ def installed_entry_points() -> Mapping[str, Sequence[importlib.metadata.EntryPo
 
 
 def _read_name(found: importlib.metadata.Distribution) -> str:
-    """Return a distribution's name as it is spelled, without parsing what else it says of itself; "" if it has none."""
+    """Return a distribution's name, without parsing its other metadata; "" if it has no name."""
     told = found.read_text("METADATA") or found.read_text("PKG-INFO") or ""
     named = re.search(r"^Name:[ \t]*(\S+)", told.partition("\n\n")[0], re.MULTILINE | re.IGNORECASE)
     return named[1] if named else ""
 
 
 def canonicalize_name(name: str) -> str:
-    """Return a distribution's name as PEP 503 compares them."""
+    """Return a distribution's normalised name by PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def providers() -> Mapping[str, tuple[str, str]]:
     """Return the name and version of each distribution that provides plugins, by all packages that it installs.
 
-    The built-in plugins are of `rrpolicy`, without a version.
+    The built-in plugins belong to `rrpolicy`, without a version.
     """
     found: dict[str, tuple[str, str]] = {}
     for name, entries in installed_entry_points().items():
@@ -56,7 +56,7 @@ def providers() -> Mapping[str, tuple[str, str]]:
 
 
 def find_author(thing: object) -> str:
-    """Return the distribution and version that a function, a class or an object comes from; `rrpolicy` for its own."""
+    """Return the distribution and version of a function, a class or an object; `rrpolicy` for its code."""
     if isinstance(thing, MethodType):
         return find_author(thing.__self__)
     package = str(getattr(thing, "__module__", None) or type(thing).__module__).partition(".")[0]
@@ -69,17 +69,17 @@ def _distribution_of(entry: importlib.metadata.EntryPoint) -> tuple[str, str]:
 
 
 def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:
-    """Return the package that an entry point stands in, and the others that its distribution lists."""
+    """Return the package of an entry point, and the others that its distribution lists."""
     files = (entry.dist.files if entry.dist else None) or ()
     others = {path.parts[0].removesuffix(".py") for path in files if path.suffix == ".py"}
     return {entry.value.partition(":")[0].partition(".")[0], *(name for name in others if name.isidentifier())}
 
 
 def install(extra: str) -> str:
-    """Return the command that installs the libraries of an extra; it holds for a checkout and for a package alike.
+    """Return the command that installs the libraries of an extra, valid for a checkout and for a package.
 
     Args:
-        extra: of rrpolicy's own distribution, such as `models`.
+        extra: of rrpolicy's distribution, such as `models`.
     """
     asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
     marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")

@@ -1,4 +1,4 @@
-"""What plugins offer, held to the protocol of its kind when it is offered: its members, and what its functions take."""
+"""Checks of a plugin's offers against the protocol of their kind: members, and arguments of functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     "sink": ("name", "writer"),
     "estimator": ("name", "told", "counts"),
 }
-"""What each thing that a hook offers must have, as its protocol says."""
+"""Kind of an offer -> the members that its protocol requires."""
 PROTOCOLS: Mapping[str, str] = {
     "mechanism": "rrpolicy.mechanism:Mechanism",
     "privacy model": "rrpolicy.privacy.model:PrivacyModel",
@@ -32,18 +32,18 @@ PROTOCOLS: Mapping[str, str] = {
     "sink": "rrpolicy.formats.parts:FileSink",
     "estimator": "rrpolicy.estimate.invert.estimator:Estimator",
 }
-"""Whose functions those of a thing must take the arguments of."""
+"""Kind of an offer -> the protocol whose functions the offer's must match in their arguments."""
 KIND = "channel or axis kind"
 KINDS = ("rrpolicy.channels.base:Channel", "rrpolicy.channels.base:Axis")
-"""Of a kind, those of the base that it is a class of."""
+"""Base classes of kinds; the class is checked against the base that it inherits."""
 
 
 def protocol_mismatch(thing: object, what: str) -> str:
-    """Return in words how a thing is unlike what it is offered as; "" if it is as its protocol says.
+    """Return the difference between an object and its protocol in words; "" if it conforms.
 
     Args:
-        thing: that a plugin offers.
-        what: kind of the thing; a key of `MEMBERS`.
+        thing: offered by a plugin.
+        what: kind of the offer; a key of `MEMBERS`.
     """
     lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
     if lacking:
@@ -66,7 +66,6 @@ def _resolve(name: str) -> type:
 
 
 def _type_description(thing: object) -> str:
-    """Return in words what a thing is."""
     if isinstance(thing, type):
         return "a class"
     return "a function" if isinstance(thing, FunctionType) else f"an object of class {type(thing).__name__}"

@@ -1,4 +1,4 @@
-"""What a plugin returns, held to its protocol where it is called: no error comes of it later in our own code."""
+"""Type checks of a plugin's return values at the call, so that no error results later in the core's code."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from rrpolicy.plugin_errors.distributions import GROUP, find_author
 P = ParamSpec("P")
 R = TypeVar("R")
 _Mismatch = tuple[str, str, str]
-"""Where, from the value on; what stands there; what was expected."""
+"""Path within the value; the actual value; the expected type."""
 _NUMBERS: Mapping[type, tuple[type, ...]] = {float: (int, float, Fraction), Fraction: (int, Fraction), int: (int,)}
 
 
 def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
-    """Return a function of a plugin that may return only what its protocol says.
+    """Return a function of a plugin restricted to the return type of its protocol.
 
     Args:
-        kind: the type, as in an annotation; the fields of a dataclass are looked at as well.
+        kind: the type, as in an annotation; the fields of a dataclass are checked as well.
         function: to be called.
 
     Raises:
-        RefusedError: RR413 if something else is returned; the function of the core that does raises `TypeError`.
+        RefusedError: RR413 if another type is returned; for a function of the core `TypeError`.
     """
 
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -37,7 +37,7 @@ def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
             value = function(*args, **kwargs)
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
-                raise  # out of the function itself
+                raise  # raised inside the function
             raise plugin_contract_error(function, f"cannot be called as its protocol says: {error}") from error
         check_type(value, kind, function)
         return value
@@ -46,16 +46,16 @@ def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
 
 
 def check_type(value: object, kind: Any, function: object, name: str = "") -> None:
-    """Refuse what a function or a property of a plugin gave, if it is not what its protocol says.
+    """Refuse a value from a function or a property of a plugin if it does not match its protocol.
 
     Args:
-        value: that it gave.
-        kind: the type, as for `returning`.
-        function: that gave it; of a property, the object that has it.
+        value: to check.
+        kind: the type, as for `check_return_type`.
+        function: that returned it; for a property, its object.
         name: of the property.
 
     Raises:
-        RefusedError: RR413; of the core's own, `TypeError`.
+        RefusedError: RR413; for a function of the core, `TypeError`.
     """
     wrong = type_mismatch(value, kind)
     if wrong is not None:
@@ -63,18 +63,18 @@ def check_type(value: object, kind: Any, function: object, name: str = "") -> No
 
 
 def check_protocol(value: object, members: Iterable[str], function: object) -> None:
-    """Refuse what a function of a plugin gave, if it lacks a member that its protocol has; see `hold`."""
+    """Refuse a value from a function of a plugin if it lacks a member of its protocol; see `check_type`."""
     lacking = [member for member in members if not hasattr(value, member)]
     if lacking:
         raise plugin_contract_error(function, f"returned {_value_description(value)}, which lacks {', '.join(lacking)}")
 
 
 def plugin_contract_error(function: object, wrong: str, name: str = "") -> Exception:
-    """Return the error of a plugin's function that does not do as its protocol says.
+    """Return the error of a plugin's function that violates its protocol.
 
     Args:
-        function: of the plugin; of a property, the object that has it.
-        wrong: what is said of it, such as `returned a dict, expected a Proposal`.
+        function: of the plugin; for a property, its object.
+        wrong: description of the violation, such as `returned a dict, expected a Proposal`.
         name: of the property.
     """
     who = find_author(function)
@@ -87,29 +87,29 @@ def plugin_contract_error(function: object, wrong: str, name: str = "") -> Excep
 
 
 def signature_mismatch(thing: object, protocol: type) -> str | None:
-    """Return which function of a thing, or of a class, takes other arguments than its protocol's; None if none does."""
+    """Return the function of an object, or of a class, whose arguments differ from its protocol's, else None."""
     for name, member in vars(protocol).items():
         stated = member.__func__ if isinstance(member, classmethod) else member
         own = getattr(thing, name, None)
         if name.startswith("_") or not inspect.isfunction(stated) or not callable(own):
             continue
         given = list(inspect.signature(stated).parameters.values())[1:]
-        free = isinstance(thing, type) and inspect.isfunction(own)  # of a class: the first argument is its object
+        free = isinstance(thing, type) and inspect.isfunction(own)  # of a class: the first argument is the instance
         named = {p.name: None for p in given if p.kind is p.KEYWORD_ONLY}
         try:
             inspect.signature(own).bind(*[None] * (len(given) - len(named) + free), **named)
         except TypeError:
             expected = ", ".join(p.name for p in given) or "nothing"
             return f"`{name}` takes {inspect.signature(own)}, expected {expected}"
-        except ValueError:  # it has no signature to look at
+        except ValueError:  # it has no signature
             continue
     return None
 
 
 def type_mismatch(value: object, kind: Any) -> str | None:
-    """Return what a value is and what was expected of it; None if it is of a kind.
+    """Return the actual and the expected type of a value; None if they match.
 
-    A whole number is a fraction and a number, as is a fraction; what is not a number (NaN) is none.
+    A whole number is also a fraction and a float, a fraction also a float; NaN is no number.
     """
     told = _type_mismatch(value, kind)
     if told is None:
@@ -146,7 +146,7 @@ def _type_mismatch(value: object, kind: Any) -> _Mismatch | None:
 
 
 def _union_mismatch(value: object, kinds: tuple[Any, ...]) -> _Mismatch | None:
-    """Return how a value is of none of several kinds: of the one that it is an instance of, if of any."""
+    """Return how a value mismatches several types: for the one that it is an instance of, if any."""
     told = [_type_mismatch(value, one) for one in kinds]
     if None in told:
         return None
@@ -155,7 +155,7 @@ def _union_mismatch(value: object, kinds: tuple[Any, ...]) -> _Mismatch | None:
 
 
 def _item_mismatch(value: Any, origin: Any, inner: tuple[Any, ...]) -> _Mismatch | None:
-    """Return the first item of a tuple or mapping that is of another kind."""
+    """Return the mismatch of the first item of a tuple or mapping that has another type."""
     if origin is tuple and inner[-1] is not Ellipsis:
         if len(value) != len(inner):
             return ("", f"a tuple of {len(value)}", f"one of {len(inner)}")
@@ -177,13 +177,12 @@ def _field_mismatch(value: Any, kind: Any) -> _Mismatch | None:
 
 @functools.cache
 def _field_types(kind: Any) -> tuple[tuple[str, Any], ...]:
-    """Return the fields of a dataclass with their types."""
     hints = get_type_hints(kind)
     return tuple((field.name, hints[field.name]) for field in fields(kind))
 
 
 def _value_description(value: object) -> str:
-    """Return in words what a value is; never the value."""
+    """Return the type of a value in words; never the value."""
     if value is None:
         return "None"
     if isinstance(value, type):
@@ -192,7 +191,6 @@ def _value_description(value: object) -> str:
 
 
 def _type_description(kind: Any) -> str:
-    """Return in words what a type in an annotation is of."""
     if kind is NoneType:
         return "None"
     if get_origin(kind) is Literal:

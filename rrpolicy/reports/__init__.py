@@ -1,1 +1,1 @@
-"""The report filled: the public page from public/ alone, the audit page from that and what only the audit may see."""
+"""Content of the report: the public page from public/ alone, the audit page from the same and from audit data."""

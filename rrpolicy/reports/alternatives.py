@@ -1,4 +1,4 @@
-"""The candidates that a release was compared with: audit/comparison.json, and what the audit report shows of it."""
+"""The candidates that a release was compared with: audit/comparison.json, and its section of the audit report."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from rrpolicy.serialization.fields import SPARSE
 
 @frozen
 class ComparisonQuantity:
-    """A number that candidates are compared by.
+    """A measure by which candidates are compared.
 
     Attributes:
         id: of the requirement or gate, or of an error that is always measured.
-        meaning: what it says.
+        meaning: in a sentence.
         better: which numbers are better.
     """
 
@@ -31,16 +31,16 @@ class ComparisonQuantity:
     better: Literal["smaller", "larger"]
 
     def cost(self, measure: Measure) -> float:
-        """Return a number that is greater the worse it is."""
+        """Return a number that increases as the measure gets worse."""
         return measure.value if self.better == "smaller" else -measure.value
 
     @property
     def bound(self) -> Bound:
-        """Return what a limit of it would be."""
+        """Return whether a limit of it would be a maximum or a minimum."""
         return "max" if self.better == "smaller" else "min"
 
     def told(self, measure: Measure, *, conditional: bool = False) -> str:
-        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        """Return a number of it with its standing, marked if it is conditional on derived statistics."""
         text = measure_words(measure, BOUND_WORDS[self.bound], digits=COMPANION_DIGITS)
         return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
@@ -50,19 +50,19 @@ class ComparedCandidate:
     """One candidate of the comparison.
 
     Attributes:
-        label: what it is called.
+        label: displayed name.
         mechanism: its name.
-        policy: name, version and digest; None if it is none.
+        policy: name, version and digest; None if it is no valid policy.
         outcome: whether a release would pass; `refused` if it was not planned.
         released: whether it is the release itself.
-        risk: None if it is not known.
-        conditional: whether the risk is conditional on what was derived from the table.
-        error: None if it is not known.
+        risk: None if unknown.
+        conditional: whether the risk is conditional on derived statistics.
+        error: None if unknown.
         front: whether it is on the Pareto front.
         recommended: whether it is the recommendation.
-        problems: why it does not pass, each with its code.
+        problems: reasons why it does not pass, each with its code.
         unmet: requirements of the first candidate's file that it is not known to satisfy, if it passes.
-        protection: how strong the release would be; None if it is not known.
+        protection: protection of the release; None if unknown.
         unchanged: columns that are released exactly.
         usable: whether some one-way and some two-way table is better than equal shares.
     """
@@ -86,16 +86,16 @@ class ComparedCandidate:
 
 @frozen
 class AlternativesRecord:
-    """What a release was compared with; confidential, as it was computed from the table.
+    """Candidates that a release was compared with; confidential, as they were computed from the table.
 
     Attributes:
         release: digest of its release.json.
-        rrpolicy: the version that compared.
+        rrpolicy: version of the comparison.
         risk: of the map; None if no two candidates could be compared.
-        error: the same.
-        candidates: in order, the release itself among them.
+        error: likewise.
+        candidates: in order, including the release itself.
         reason: of the recommendation.
-        rule: by which it was chosen.
+        rule: of the recommendation.
     """
 
     schema: ClassVar[str] = "rrpolicy.alternatives/1"
@@ -109,7 +109,7 @@ class AlternativesRecord:
 
 
 def alternatives(found: AlternativesRecord | None) -> Alternatives | None:
-    """Return what the audit report shows of a comparison; None if none was written."""
+    """Return the section of a comparison in the audit report; None without a comparison."""
     if found is None:
         return None
     risk, error = found.risk, found.error

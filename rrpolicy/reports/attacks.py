@@ -1,4 +1,4 @@
-"""The adversarial test, as the audit report shows it."""
+"""The adversarial test in the audit report."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from rrpolicy.reports.decision import decision_summary
 from rrpolicy.reports.key_figures import NOT_MEASURED, READING_TITLE, UNMEASURED_SUFFIX
 
 FAILED = "The adversarial test failed: these files are not what the findings speak of. Do not publish them."
-"""Heads the decision where an attack did not come out as predicted."""
+"""Prefix of the decision if the result of an attack differs from the prediction."""
 
 TESTED = "In the adversarial test, "
-"""Begins what a test attained, in the tile and as a point."""
+"""Prefix of a test's result, in the tile and as a point."""
 ALONE = f"{UNMEASURED_SUFFIX} outside the adversarial test"
 IN_TEST = " right in a test"
-"""Ends the figure of a tile that has no other number."""
+"""Suffix of a tile's figure if it has no other number."""
 
 
 def add_attack_results(report: Report, found: AttackReport) -> Report:
-    """Return a report with an adversarial test in the place of another one; a test that failed decides."""
+    """Return a report with an adversarial test in place of an earlier one; a failed test determines the decision."""
     passed, sentence = report.passed, report.decision
-    if sentence == FAILED:  # by the test that was there before
+    if sentence == FAILED:  # by the earlier test
         passed, sentence = decision_summary(report.findings, report.utility)
     if any(attack.outcome is AttackOutcome.NOT_AS_PREDICTED for attack in found.every):
         passed, sentence = False, FAILED
@@ -48,7 +48,7 @@ def add_attack_results(report: Report, found: AttackReport) -> Report:
 
 
 def _reading_tile_with_attacks(tile: Tile, read: Sequence[AttackResult]) -> Tile:
-    """Return what the first screen tells of reading, with what attacks attained in the place of an earlier test."""
+    """Return the tile on reading with the results of attacks in place of an earlier test."""
     shown = NOT_MEASURED if tile.figure.endswith(IN_TEST) else tile.figure
     meaning = tile.meaning.partition(f" {TESTED}")[0].replace(ALONE, UNMEASURED_SUFFIX)
     if read:
@@ -59,14 +59,14 @@ def _reading_tile_with_attacks(tile: Tile, read: Sequence[AttackResult]) -> Tile
 
 
 def _attack_success_text(attack: AttackResult) -> str:
-    """Return in a sentence what an attack read, beside what is read without the release."""
+    """Return a sentence on an attack's success in reading, compared with reading without the release."""
     right, blind = (_successes_text(number or 0.0, attack) for number in (attack.successes, attack.without))
     beside = f"without the release {blind}: an average, not the largest chance of anybody"
     return f"{TESTED}the attacker reads `{attack.of}` rightly from {right} records, {beside}."
 
 
 def attack_rows(found: AttackReport) -> tuple[AttackRow, ...]:
-    """Return what the report shows of attacks, in their order; those on several releases say which they are."""
+    """Return the rows of attacks, in their order; those on several releases name them."""
     others = (f"release {number} has the digest {digest}" for number, digest in enumerate(found.releases[1:], 2))
     which = "; ".join(["release 1 is this one", *others])
     said = {attack.basis for attack in found.attacks}
@@ -102,7 +102,7 @@ def _attack_row(attack: AttackResult) -> AttackRow:
 
 
 def _successes_text(successes: float, attack: AttackResult) -> str:
-    """Return a number of successes, with its share of the trials where there are several."""
+    """Return a number of successes, with its share of the trials if there are several."""
     number = _success_number_text(successes, attack)
     return f"{number} of {attack.trials:,} ({percent(successes / attack.trials)})" if attack.trials > 1 else number
 

@@ -1,4 +1,4 @@
-"""What was done to each attribute, read from the decoders: a closed list of forms, so no plugin is needed to tell."""
+"""Treatment of each attribute, read from the decoders: a closed list of forms, so no plugin is needed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.report_blocks import Fact, figure, percent, rational
 
 AttributeT = TypeVar("AttributeT", ReleasedAttribute, Attribute)
-"""An attribute as the manifest says it, or the policy."""
+"""An attribute of the manifest, or of the policy."""
 WIDEST = 48
-"""Categories up to which a transition matrix is printed; a wider one cannot be read, and stands in release.json."""
+"""Maximum number of categories of a printed transition matrix; a larger one is unreadable, and is in release.json."""
 
 MOST_NAMED = 6
-"""Randomised columns whose true values a sentence counts one by one, beyond the sensitive ones."""
+"""Maximum number of randomised columns, beyond the sensitive ones, whose true values a sentence lists."""
 SMALL = 0.01
-"""Shares that are nearer to none or all have decimals."""
+"""Distance from 0 or 1 below which shares have decimals."""
 TREATMENT: Mapping[type[Decoder], str] = {
     IdentityDecoder: "released as it is",
     RetentionDecoder: "randomised: kept, or replaced by another category, each equally likely",
@@ -68,11 +68,11 @@ NOT_STATED = "stands in the release's description; how it was chosen is not publ
 
 
 def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
-    """Return how each released attribute was treated; attributes that are drawn together share a panel.
+    """Return the treatment of each released attribute; attributes that are drawn together share a panel.
 
     Args:
         manifest: of the release.
-        origins: attribute -> where its parameters come from.
+        origins: attribute -> source of its parameters.
     """
     described = {attribute.name: attribute for attribute in manifest.attributes}
     undone = {name: decoder for decoder in manifest.decoders for name in decoder.attributes}
@@ -87,14 +87,14 @@ def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple
 
 
 def treatment_counts(decoders: Sequence[Decoder], released: int) -> str:
-    """Return how many of so many released attributes are treated in which way."""
+    """Return the numbers of released attributes by treatment."""
     kinds = Counter(kind for decoder in decoders for kind in _treatment_kinds(decoder))
     kinds[UNCHANGED] += released - kinds.total()
     return ", ".join(f"{figure(n)} {kind}" for kind, n in kinds.items() if n)
 
 
 def unmodified_attributes(attributes: Iterable[AttributeT], decoders: Sequence[Decoder]) -> tuple[AttributeT, ...]:
-    """Return those of the released attributes whose values are released as they are."""
+    """Return the attributes that are released unmodified."""
     kinds = {n: kind for d in decoders for n, kind in zip(d.attributes, _treatment_kinds(d), strict=True)}
     return tuple(a for a in attributes if kinds.get(a.name, UNCHANGED) == UNCHANGED)
 
@@ -106,7 +106,7 @@ def _treatment_kinds(decoder: Decoder) -> Iterator[str]:
 
 
 def column_coarseness(decoder: RecodeDecoder, name: str) -> str:
-    """Return whether any label of a column stands for several categories, or none but the one for all of them."""
+    """Return whether some label of a column covers several categories, or the only label covers all of them."""
     sizes, categories = _label_sizes(decoder, name)
     if any(1 < size < categories for size in sizes) or sizes == [categories]:
         return GENERALISED if categories > 1 else UNCHANGED
@@ -114,7 +114,7 @@ def column_coarseness(decoder: RecodeDecoder, name: str) -> str:
 
 
 def _label_sizes(decoder: RecodeDecoder, name: str) -> tuple[list[int], int]:
-    """Return how many categories each released label of a column stands for, and how many there are."""
+    """Return the number of categories of each released label of a column, and their total."""
     place = decoder.attributes.index(name)
     return [len(group) for group in decoder.groups[place]], len(decoder.original[place])
 
@@ -141,18 +141,18 @@ def _attribute_panel(
 
 
 def _role_text(attribute: ReleasedAttribute) -> str:
-    """Return an attribute's role, with what it is in the design of a survey."""
+    """Return an attribute's role, with its use in the survey design."""
     return f"{attribute.role.value} ({survey_role_text(attribute)})" if attribute.design else attribute.role.value
 
 
 def survey_role_text(attribute: ReleasedAttribute) -> str:
-    """Return what an attribute is in the design of a survey, "" for nothing, and how its numbers were rounded."""
+    """Return an attribute's use in the survey design, "" without one, and the rounding of its numbers."""
     rounded = "" if attribute.rounding is None else f", rounded to multiples of {attribute.rounding:g}"
     return "" if attribute.design is None else DESIGN[attribute.design] + rounded
 
 
 def _change_text(decoder: Decoder | None, name: str) -> str:
-    """Return what becomes of values, in a few words."""
+    """Return the change of values, in a few words."""
     told = AS_THEY_ARE
     match decoder:
         case RecodeDecoder() if column_coarseness(decoder, name) != UNCHANGED:
@@ -177,13 +177,13 @@ def _change_text(decoder: Decoder | None, name: str) -> str:
 
 
 def _replacement_range(decoder: Decoder | None) -> tuple[float, float] | None:
-    """Return the share of values that another one is released for: least and most, over the original categories."""
+    """Return the share of values that are replaced: minimum and maximum over the original categories."""
     kept = {} if decoder is None else _keep_probabilities(decoder)
     return (1 - max(kept.values()), 1 - min(kept.values())) if kept else None
 
 
 def _keep_probabilities(decoder: Decoder) -> dict[str, float]:
-    """Return the probability that each category is released as it is; nothing of channels that exchange no values."""
+    """Return the probability that each category is released unchanged; empty for channels that exchange no values."""
     match decoder:
         case RetentionDecoder(labels=labels, blocks=blocks):
             return {category_label(labels[member]): float(block.keep) for block in blocks for member in block.members}
@@ -200,13 +200,13 @@ def true_values_sentence(
     decoders: Sequence[Decoder],
     shares: Mapping[str, Mapping[str, float]] = MappingProxyType({}),
 ) -> str:
-    """Return how many of every 100 values of each randomised column are the true ones, in a sentence; "" of none.
+    """Return how many of every 100 values of each randomised column are true, in a sentence; "" without columns.
 
     Args:
         attributes: that are released.
         decoders: of the channel.
-        shares: released column -> category -> share in the original table; without them the least and the most of any
-            category are told.
+        shares: released column -> category -> share in the original table; without them the minimum and maximum over
+            categories are reported.
     """
     sensitive = {a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     found: dict[tuple[str, ...], tuple[float, float]] = {}
@@ -224,7 +224,7 @@ def true_values_sentence(
 
 
 def _keep_share_range(kept: Mapping[str, float], shares: Mapping[str, float]) -> tuple[float, float]:
-    """Return the share of values that are kept, twice; least and most where shares are not known."""
+    """Return the share of kept values twice; minimum and maximum if shares are unknown."""
     whole = sum(shares.get(category, 0.0) for category in kept)
     if not whole:
         return min(kept.values()), max(kept.values())
@@ -233,7 +233,7 @@ def _keep_share_range(kept: Mapping[str, float], shares: Mapping[str, float]) ->
 
 
 def _share_out_of_hundred(low: float, high: float) -> str:
-    """Return a share as a number out of 100, never rounded to none or all."""
+    """Return a share as a number out of 100, never rounded to 0 or 100."""
     ends = [percent(end, 0 if SMALL <= end < 1 - SMALL else 2).removesuffix(" %") for end in (low, high)]
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 

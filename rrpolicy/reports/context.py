@@ -1,4 +1,4 @@
-"""What people declared of a release and decided on it, as the pages show it: stated, not computed."""
+"""Declarations and approvals of a release on its pages: stated, not computed."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ NAMES = {
 
 
 def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
-    """Return what is stated, each under its name; nothing if nothing is.
+    """Return the declared facts, each under its name; empty without declarations.
 
     Args:
-        governance: of the policy when it was released.
-        digest: of that.
+        governance: of the policy at the time of release.
+        digest: of `governance`.
     """
     facts = [*declared_facts(governance.context).values()]
     facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
@@ -41,7 +41,7 @@ def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
 
 
 def letterhead(context: Context) -> Letterhead | None:
-    """Return what an organisation puts on the pages; None if nothing."""
+    """Return the organisation's letterhead of the pages; None without one."""
     made = Letterhead(
         context.organisation or "",
         context.address,
@@ -54,13 +54,13 @@ def letterhead(context: Context) -> Letterhead | None:
 
 
 def declared_facts(context: Context) -> dict[str, Fact]:
-    """Return what [context] states, by its key."""
+    """Return the declarations of [context], by key."""
     stated = context.to_json()
     return {key: Fact(name, _context_value_text(stated[key])) for key, name in NAMES.items() if key in stated}
 
 
 def declaration_sentences(governance: Governance) -> tuple[str, ...]:
-    """Return what is declared and why the policy was made weaker, each with its name; waivers are told elsewhere."""
+    """Return the declarations and the reasons for weakening the policy, each with its name; waivers are elsewhere."""
     told = context_facts(replace(governance, waivers=()), "")[:-1]
     return tuple(f"{fact.name}: {fact.value}" for fact in told)
 

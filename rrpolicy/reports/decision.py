@@ -1,4 +1,4 @@
-"""What heads a page: whether the requirements are met, and what a person must judge all the same."""
+"""The top of a page: whether the requirements are met, and points that need judgement nevertheless."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from rrpolicy.report import FindingRow, ProtectionPanel, UtilityRow
 
 MOST_IDS = 4
-"""Statistics that a point names."""
+"""Maximum number of statistics that a point lists."""
 SUPPRESSED = "suppressed"
-"""Name of the remark that tells how many records were suppressed."""
+"""Name of the remark on the number of suppressed records."""
 
 
 def decision_summary(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
-    """Return whether everything is met, and the sentence that heads the page."""
+    """Return whether everything is met, and the sentence at the top of the page."""
     privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED_LABEL]
     counted = [row for row in utility if row.verdict is not None and row.waived is None]
     useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
@@ -71,15 +71,15 @@ def judgement_points(
     *,
     panel: ProtectionPanel | None = None,
 ) -> tuple[str, ...]:
-    """Return what needs a person's judgement although nothing fails; what is the same of many columns is one point.
+    """Return points that need judgement although nothing fails; a point common to many columns is listed once.
 
     Args:
         attributes: that are released.
         decoders: of the channel.
         findings: with the numbers that the reader may see.
-        governance: what is waived is no point, whenever the waiver ended.
-        remarks: that the plan made; none where only public/ may be told of.
-        panel: how strong the release is, where the page shows it.
+        governance: a waived problem is no point, even if the waiver has ended.
+        remarks: of the plan; empty if only public/ may be shown.
+        panel: protection of the release, if the page shows it.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[AttributeT] = unmodified_attributes(attributes, decoders)
@@ -99,14 +99,14 @@ def judgement_points(
 
 
 def chosen_by_optimiser(origins: Mapping[str, Origin]) -> bool:
-    """Return whether anything was chosen by an optimiser, which goes as far as the limits let it."""
+    """Return whether an optimiser chose parameters, which goes as far as the limits allow."""
     return any(origin is not Origin.POLICY for origin in origins.values())
 
 
 def _unmodified_points(
     attributes: Iterable[AttributeT], findings: Sequence[Finding], *, several: bool
 ) -> Iterator[str]:
-    """Yield what is released as it is, and whether attackers who know it of a person are counted with elsewhere."""
+    """Yield unmodified columns, and whether findings cover attackers who know a person's values of them."""
     told = [
         known or f.requirement == WITHHELD
         for f in findings
@@ -126,9 +126,9 @@ def _unmodified_points(
 def _disclosure_points(
     findings: Sequence[Finding], attributes: Sequence[AttributeT], kept: Sequence[AttributeT]
 ) -> Iterator[str]:
-    """Yield the numbers beside requirements that a reader would call disclosure and that no requirement limits.
+    """Yield related numbers that a reader would call disclosure and that no requirement limits.
 
-    Then which sensitive attributes have none.
+    Then the sensitive attributes without such numbers.
     """
     exact = exact_quasi_identifiers(kept)
     released = {a.name for a in attributes}
@@ -151,17 +151,16 @@ def _disclosure_points(
 
 
 def _suppression_points(remarks: Sequence[Remark]) -> Iterator[str]:
-    """Yield what was suppressed."""
     yield from (r.text for r in remarks if r.name == SUPPRESSED and r.measure is not None and r.measure.value > 0)
 
 
 def _waiver_points(governance: Governance) -> Iterator[str]:
-    """Yield what somebody lets be, with who and until when."""
+    """Yield waivers with their approver and last day."""
     yield from (f"`{waiver.finding}` is {waiver}" for waiver in governance.waivers)
 
 
 def _open_access_points(governance: Governance, panel: ProtectionPanel | None) -> Iterator[str]:
-    """Yield that anybody gets data that are hardly protected."""
+    """Yield a point if weakly protected data have open access."""
     if panel is not None and governance.context.release_model == "public" and panel.tone in {"care", "bad"}:
         yield f"everybody gets the data (`release_model`: public). {panel.heading}".removesuffix(".")
 

@@ -35,11 +35,11 @@ UNKNOWN = ("This model comes from a plugin that does not say what it leaves open
 
 
 def model_caveats(model: str, offered: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what a finding does not say, as its model says it: see `rrpolicy.privacy.model.PrivacyModel`.
+    """Return the caveats on a finding, as stated by its model: see `rrpolicy.privacy.model.PrivacyModel`.
 
     Args:
-        model: the privacy model's name, or one of its kinds, such as `l-diversity/entropy`; or what its assessors
-            measure besides.
+        model: the privacy model's name, or one of its kinds, such as `l-diversity/entropy`; or the name of a measure of
+            its assessors.
         offered: models by name.
     """
     family = model.partition("/")[0]
@@ -58,12 +58,12 @@ MEASURED_LABEL = "measured"
 def finding_row(
     finding: Finding, models: Mapping[str, object], file: str | None = None, *, solved: bool = False
 ) -> FindingRow:
-    """Return a finding as the page shows it.
+    """Return a finding as a row of the page.
 
     Args:
         finding: with the numbers that the page may show.
-        models: loaded privacy models by name; each may say itself what it does not cover.
-        file: the name of the policy file that asks for it, which may be one that is extended; audit page only.
+        models: loaded privacy models by name, with their statements on what they do not cover.
+        file: the name of the policy file that requires it, possibly an extended one; audit page only.
         solved: an optimiser chose parameters.
     """
     achieved, verdict = finding.achieved, finding.verdict
@@ -98,14 +98,14 @@ def finding_row(
 
 
 def _companion_by_limit(companion: Companion, side: Direction) -> str:
-    """Return the number of a value beside the value's own limit."""
+    """Return the number of a value with the value's limit."""
     assert companion.limit is not None
     limit = "no limit" if companion.limit == 1 else f"required {side} {rational(companion.limit)}"
     return f"{measure_words(companion.measure, side, float(companion.limit))}, {limit}"
 
 
 def _decisive_value(achieved: Measure, companions: Sequence[Companion]) -> str | None:
-    """Return which value the number achieved is of: limits may differ by value, and the largest may not decide."""
+    """Return the value that the achieved number is for: limits may differ by value, and the largest may not decide."""
     same = {c.of for c in companions if VALUE in c.of and c.measure.value == achieved.value}
     return same.pop() if len(same) == 1 else None
 
@@ -138,11 +138,11 @@ def _place_text(place: Place | None, file: str | None) -> str | None:
 def utility_row(
     finding: UtilityFinding, realised: Measure | str | None = None, waivers: Sequence[Waiver] = ()
 ) -> UtilityRow:
-    """Return a [[utility]] entry as the page shows it.
+    """Return a [[utility]] entry as a row of the page.
 
     Args:
         finding: with the number, if the page may show it.
-        realised: what the draw attained, or why that is not available; audit page only.
+        realised: the release's actual error, or why it is not available; audit page only.
         waivers: of the policy.
     """
     expected, limit = finding.expected, float(finding.limit)
@@ -173,7 +173,7 @@ def utility_row(
 
 
 def _waiver_approver(finding: UtilityFinding, waivers: Sequence[Waiver]) -> str | None:
-    """Return who lets stand what is not met; a waiver of what is met says nothing."""
+    """Return the approver of the waiver if the requirement is unmet, else None."""
     if finding.verdict is Verdict.SATISFIED:
         return None
     return next((str(waiver) for waiver in waivers if waiver.finding == finding.identity), None)

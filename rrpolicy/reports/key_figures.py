@@ -1,6 +1,6 @@
-"""The three tiles that head a page: being found, a secret being learnt, and what the data are good for.
+"""The three tiles at the top of a page: re-identification, reading a sensitive value, and utility.
 
-Each shows the worst number that was found for anybody, never a smaller one, and says whether the policy limits it.
+Each shows the worst number found for any person, never a smaller one, and whether the policy limits it.
 """
 
 from __future__ import annotations
@@ -26,43 +26,43 @@ if TYPE_CHECKING:
     from rrpolicy.reports.attributes import AttributeT
 
 MOST_NAMED = 6
-"""Columns that a sentence names."""
+"""Maximum number of columns that a sentence lists."""
 LIKELY = 0.5
-"""From this chance on a reader would speak of disclosure: an attacker is rather right than wrong."""
+"""Probability from which a reader would call it disclosure: an attacker is more often right than wrong."""
 CERTAIN = 1.0
 NOT_MEASURED = "not measured"
 """Figure of a tile without a number."""
 UNSAID = "No requirement of this policy limits it."
 NO_LIMIT = "not limited"
 UNMEASURED_SUFFIX = "was not measured"
-"""Said of sensitive attributes of whose guesses no finding tells."""
+"""Suffix for sensitive attributes without a finding on guesses."""
 HIDDEN = "A requirement limits it; the number is not on this page."
 LOOK_ALIKE = "who knows how common its values are among people who look alike"
 HOLDS_RECORD = f"{LOOK_ALIKE}, and which record is the person's"
 LINKED, READING_TITLE = "Re-identification", "Reading a value"
-"""Names of the tiles, with which models begin what they promise of the same."""
+"""Titles of the tiles; models begin their guarantees on the same risks with them."""
 HARDLY = 0.01
-"""What lies nearer to certainty is told as certainty: rounded up, it would be 100 in 100."""
+"""Distance from certainty up to which a probability is shown as certain: rounded up, it would be 100 in 100."""
 SAME = 1e-4
-"""Relative distance of a chance from 1/k, both rounded, up to which they are one number."""
+"""Relative distance of a probability from 1/k, both rounded, up to which they count as the same number."""
 SMALLEST = 0.01
-"""Chances below it are told as 1 in so many."""
+"""Probabilities below this limit are shown as 1 in n."""
 
 
 @frozen
 class LargestRisk:
-    """The largest chance of a risk that any finding tells, and of how many people it is certain.
+    """The largest probability of a risk in any finding, and the number of people for whom it is certain.
 
     Attributes:
-        risk: which.
+        risk: the risk.
         of: the attribute that is read; "" for being linked.
-        measure: the chance.
-        meaning: what it says, in a sentence.
-        people: of how many people it is certain; None if nobody counted them.
-        conditional: whether it is conditional on what was derived from the table.
+        measure: the probability.
+        meaning: in a sentence.
+        people: the number for whom it is certain; None if not counted.
+        conditional: whether it is conditional on statistics derived from the table.
         limited: whether a requirement of the policy bounds this very number.
-        attacker: who links, as every page names him; "" where that is not known. Who reads, unless he knows of a group
-            how common its values are.
+        attacker: the linking attacker, as named on every page; "" if unknown. For reading, an attacker who does not
+            know the frequencies of values in groups.
     """
 
     risk: Risk
@@ -81,7 +81,7 @@ class LargestRisk:
 
 
 def largest_risks(findings: Iterable[Finding]) -> tuple[LargestRisk, ...]:
-    """Return the largest chance of each risk and attribute: first of being linked, then by attribute.
+    """Return the largest probability of each risk and attribute: re-identification first, then by attribute.
 
     Args:
         findings: with the numbers that the page may show.
@@ -129,11 +129,11 @@ def _linking_condition(risk: Risk, model: str, number: str = "") -> str:
 
 
 def _is_limited_number(finding: Finding, companion: Companion) -> bool:
-    """Return whether a chance beside a finding is what the requirement limits, told in another way: 1/k beside k."""
+    """Return whether a related probability is the limited quantity in another form, such as 1/k for k."""
     told = finding.achieved
     if finding.limit is None or told is None or companion.chance_of not in bounded_risks(finding.model):
         return False
-    if companion.basis is not finding.basis:  # another number, that happens to be as large
+    if companion.basis is not finding.basis:  # a different number, equal by coincidence
         return False
     return told.value >= 1 and math.isclose(companion.measure.value * told.value, 1.0, rel_tol=SAME)
 
@@ -169,7 +169,7 @@ def key_figure_tiles(
 
 
 def exact_quasi_identifiers(kept: Iterable[AttributeT]) -> list[str]:
-    """Return the quasi-identifiers among columns that are released as they are."""
+    """Return the quasi-identifiers among columns that are released unmodified."""
     return [a.release_as or a.name for a in kept if a.role is Role.QUASI_IDENTIFIER and a.assume_unlinkable is None]
 
 
@@ -198,14 +198,14 @@ def _linking_tile(found: Sequence[LargestRisk], findings: Sequence[Finding], kep
 
 
 def _linking_sentence(worst: LargestRisk) -> str:
-    """Return whom the largest chance of being linked speaks of."""
+    """Return a sentence on the attacker and the people that the largest probability of re-identification applies to."""
     if worst.attacker and worst.measure.value >= CERTAIN - HARDLY:
         return sentence(f"{worst.attacker[0].upper()}{worst.attacker[1:]} may link a person to a record")
     return sentence(worst.meaning)
 
 
 def met_linking_limits(findings: Iterable[Finding]) -> tuple[str, ...]:
-    """Return what met requirements promise of re-identification, without a full stop."""
+    """Return the guarantees of met requirements on re-identification, without a full stop."""
     start = f"{LINKED}: "
     return tuple(
         f"{f.promise.removeprefix(start).removesuffix('.')} ({f.model})"
@@ -249,7 +249,7 @@ def _reading_tile(
 
 
 def guess_sentence(chance: LargestRisk) -> str:
-    """Return in a sentence how well an attribute is guessed, and of how many people with certainty."""
+    """Return a sentence on how well an attribute is guessed, and for how many people with certainty."""
     many, sure = chance.people, ""
     if many is not None and many.value:
         most = "at most " if many.standing is Standing.UPPER_BOUND else ""
@@ -287,13 +287,13 @@ def unmeasured_sentence(
     attributes: Iterable[AttributeT],
     kept: Iterable[AttributeT],
 ) -> str:
-    """Return of which sensitive attributes no finding tells how well they are guessed; "" if there are none.
+    """Return the sensitive attributes without a finding on how well they are guessed; "" if there are none.
 
     Args:
-        found: what the findings tell.
-        findings: nothing is said where one is of readings alone and tells none: the page may not show its numbers.
+        found: the largest risks of the findings.
+        findings: the result is "" if a finding covers only readings and has no number: the page may not show it.
         attributes: that are released.
-        kept: those of them that are released as they are.
+        kept: those of them that are released unmodified.
     """
     told = {name for c in found if c.risk is Risk.READING for name in c.of.split(" x ")}
     known = told | {a.name for a in kept}
@@ -340,7 +340,7 @@ def _interval_sentence(widest: Mapping[str, MarginalRow]) -> str:
 
 
 def _widest_intervals(marginals: Sequence[MarginalPanel], *, certain: bool) -> dict[str, MarginalRow]:
-    """Return column -> the category with the widest interval, of chance or of certain limits; not of what is exact."""
+    """Return column -> the category with the widest interval, statistical or certain; exact columns are omitted."""
     wide = {
         panel.attribute: max(panel.rows, key=_half_width)
         for panel in marginals
@@ -359,7 +359,7 @@ def percentage_points(share: float) -> str:
 
 
 def chance_out_of_hundred(measure: Measure) -> str:
-    """Return a chance as people say it, never rounded to less: `at most 5 in 100`, `at most 1 in 400`."""
+    """Return a probability in natural frequencies, never rounded down: `at most 5 in 100`, `at most 1 in 400`."""
     chance = measure.value + (ERRORS * measure.error if measure.standing is Standing.ESTIMATE else 0.0)
     if chance >= CERTAIN - HARDLY:
         return NO_LIMIT if chance >= CERTAIN else "nearly certain"
@@ -371,7 +371,7 @@ def chance_out_of_hundred(measure: Measure) -> str:
 
 
 def _rounded_down(number: float) -> float:
-    """Return a number with two digits that is not larger."""
+    """Return a number rounded down to two digits."""
     scale = 10.0 ** (math.floor(math.log10(number)) - 1)
     return math.floor(number / scale) * scale
 

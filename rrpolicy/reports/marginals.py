@@ -35,15 +35,15 @@ if TYPE_CHECKING:
 
 LEVEL = 0.95
 SURE = 1.0
-"""The level of limits that no share can lie outside of: nothing was drawn."""
+"""Confidence level of certain limits: nothing was drawn."""
 MOST = 200
-"""Categories of an attribute that are shown; the rarest of the release are left out."""
+"""Maximum number of categories of an attribute that are shown; the rarest of the release are omitted."""
 WIDEST = 5_000
-"""Categories up to which a marginal is reconstructed for the page."""
+"""Maximum number of categories of a marginal that is reconstructed for the page."""
 SETS = "Released as sets: the released share is that of the records whose set holds the category."
 GROUPS = "Released by groups of records: exact for all records together, not for some of them."
 DIGITS = 3
-"""Decimals of original shares (0.1 %) unless the policy admits exact counts into audit/."""
+"""Decimals of original shares (0.1 %) unless the policy allows exact counts in audit/."""
 
 
 def marginal_panels(
@@ -52,14 +52,14 @@ def marginal_panels(
     released: Mapping[str, Sequence[int]] | None = None,
     formats: Formats = CORE_FORMATS,
 ) -> tuple[MarginalPanel, ...]:
-    """Return the one-way table of every category column that a release lets estimate.
+    """Return the one-way table of every category column that can be estimated from a release.
 
     Args:
         public: the public/ folder.
         manifest: of the release.
-        released: column -> released records of each of its labels, where the caller has counted them; the others are
+        released: column -> released records of each of its labels, if the caller has counted them; the others are
             counted from the data file.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
     """
     if not is_countable(manifest):
         return ()
@@ -84,12 +84,12 @@ def marginal_panels(
 def released_label_counts(
     public: Path, manifest: Manifest, formats: Formats = CORE_FORMATS
 ) -> Mapping[str, Sequence[int]]:
-    """Return column -> released records of each of its labels, of those that `marginals` reads, in one pass.
+    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass.
 
     Args:
         public: the public/ folder.
         manifest: of the release.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
     """
     if not is_countable(manifest):
         return {}
@@ -108,7 +108,7 @@ def _label_counts(release: Release) -> Mapping[str, Sequence[int]]:
 
 
 def _group_table_panel(release: Release, axis: AnatomyWeights) -> MarginalPanel:
-    """Return the table of a column that stands in a table of its own: as it is, by itself."""
+    """Return the table of a column in a separate released table, unmodified."""
     counted = release.crosstab(axis.columns).rows
     rows = [
         _marginal_row(category_text(row.group[axis.columns[0]]), row.estimate / release.records, row, release.records)
@@ -133,7 +133,7 @@ def _generalised_panels(
 ) -> tuple[MarginalPanel, ...]:
     """Return the table of a generalised column by released labels, exact, and that of the categories inside them.
 
-    Labels that no record has are left out, and so is the table of labels where it says the same as the other.
+    Labels without records are omitted, as is the table of labels if it equals the other.
     """
     counts = _released_counts(release, axis, known)
     shares = [float(n) / release.records for n in counts]
@@ -156,7 +156,7 @@ def _generalised_panels(
 
 
 def _released_counts(release: Release, axis: AxisWeights, known: Sequence[int] | None) -> Array:
-    """Return (axis.counted,) the released records, counted here unless they are known: of sets they are not."""
+    """Return (axis.counted,) the released records, counted here unless known; those of sets are never known."""
     if known is not None:
         return np.asarray(known, dtype=np.float64)
     counts = np.zeros(axis.counted)
@@ -166,7 +166,7 @@ def _released_counts(release: Release, axis: AxisWeights, known: Sequence[int] |
 
 
 def _coupled_marginal(release: Release, axis: AxisWeights, name: str) -> MarginalPanel:
-    """Return the one-way table of one of several columns that an axis randomises together."""
+    """Return the one-way table of one of several columns that an axis randomises jointly."""
     if isinstance(axis, SetWeights):
         alone = [
             _marginal_row(category_text(row.group[name]), None, row, release.records)
@@ -195,7 +195,7 @@ def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Cr
     """Return the one-way table of an axis from its released counts: weights and their squares, summed.
 
     Args:
-        axis: how the column is undone.
+        axis: decoder weights of the column.
         counts: (axis.counted,) records.
         records: N.
     """
@@ -227,7 +227,7 @@ def _marginal_row(name: str, released: float | None, row: CrosstabRow, records: 
 
 
 def _shortened_panel(marginal: MarginalPanel) -> MarginalPanel:
-    """Return the table without its rarest categories if there are many; what holds of every row is said once."""
+    """Return the table without its rarest categories if there are many; common properties of rows are stated once."""
     remarks = {row.remark for row in marginal.rows}
     if len(remarks) == 1 and len(marginal.rows) > 1 and (remark := remarks.pop()):
         rows = tuple(replace(row, remark=None) for row in marginal.rows)
@@ -243,7 +243,7 @@ def _shortened_panel(marginal: MarginalPanel) -> MarginalPanel:
 def original_category_shares(original: Original) -> dict[str, dict[str, float]]:
     """Return, for each released category column, the original share of every category; audit only.
 
-    Rounded to 0.1 % unless the policy's `release.audit_counts` admits exact ones.
+    Rounded to 0.1 % unless the policy's `release.audit_counts` allows exact ones.
     """
     exact = original.policy.release.audit_counts
     shares: dict[str, dict[str, float]] = {}
@@ -261,7 +261,7 @@ def original_category_shares(original: Original) -> dict[str, dict[str, float]]:
 def add_original_shares(
     marginals: Sequence[MarginalPanel], shares: Mapping[str, Mapping[str, float]]
 ) -> tuple[MarginalPanel, ...]:
-    """Return the one-way tables with the original shares beside them; audit only."""
+    """Return the one-way tables with the original shares added; audit only."""
     return tuple(
         replace(
             marginal,

@@ -1,4 +1,4 @@
-"""How the columns of a release were protected, in plain words: read from the decoders, so that no plugin is needed."""
+"""Protection of a release's columns in plain words, read from the decoders, so that no plugin is needed."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ NOTHING = "The released values say nothing of the original ones, and nothing can
 
 @frozen
 class _ColumnTreatment:
-    """What was done to some columns.
+    """Treatment of some columns.
 
     Attributes:
         columns: that were released.
@@ -76,7 +76,7 @@ class _ColumnTreatment:
 
 
 def protection_facts(manifest: Manifest) -> tuple[Fact, ...]:
-    """Return the columns that were treated alike, and how, in two sentences; what is exact comes last."""
+    """Return columns grouped by treatment, each treatment in two sentences; exact columns are last."""
     done = _column_treatments(manifest)
     exact = _exact_column_names(manifest, done)
     told = [Fact(columns_phrase(each.columns), each.told) for each in done]
@@ -84,7 +84,7 @@ def protection_facts(manifest: Manifest) -> tuple[Fact, ...]:
 
 
 def protection_headline(manifest: Manifest) -> str:
-    """Return what was done to which columns, and which are exact, in one sentence."""
+    """Return the treatment of the columns, and the exact ones, in one sentence."""
     alike: dict[str, list[str]] = {}
     for each in (done := _column_treatments(manifest)):
         alike.setdefault(each.how, []).extend(each.columns)
@@ -103,18 +103,18 @@ def protection_headline(manifest: Manifest) -> str:
 
 
 def exact_columns(manifest: Manifest) -> tuple[str, ...]:
-    """Return the columns whose values are released as they are, in the order of the policy."""
+    """Return the columns whose values are released unmodified, in the order of the policy."""
     return _exact_column_names(manifest, _column_treatments(manifest))
 
 
 def _exact_column_names(manifest: Manifest, done: Sequence[_ColumnTreatment]) -> tuple[str, ...]:
-    """Return the columns whose values are released as they are, in the order of the policy."""
+    """Return the columns whose values are released unmodified, in the order of the policy."""
     changed = {column for each in done for column in each.columns}
     return tuple(name for name in manifest.of_column if name not in changed)
 
 
 def _column_treatments(manifest: Manifest) -> list[_ColumnTreatment]:
-    """Return what was done to the columns that are not as they were, each way once."""
+    """Return the treatments of modified columns, each treatment once."""
     alike: dict[tuple[str, str], list[str]] = {}
     for decoder in manifest.decoders:
         for columns, how, told in _decoder_treatments(decoder):
@@ -152,7 +152,7 @@ def _retention_text(decoder: RetentionDecoder) -> str:
 
 
 def _keep_probability_texts(decoders: Iterable[Decoder]) -> Mapping[str, str]:
-    """Return with which probability values are kept, by what is told of them."""
+    """Return the probability of keeping values, by the columns' description."""
     found: dict[str, list[float]] = {}
     for decoder in decoders:
         if isinstance(decoder, RetentionDecoder) and decoder.drawn:
@@ -166,7 +166,7 @@ def _percentage_range(least: float, most: float) -> str:
 
 
 def _decoder_treatments(decoder: Decoder) -> Iterator[tuple[Sequence[str], str, str]]:
-    """Yield columns of a decoder, and what was done to them: in a few words, and in two sentences."""
+    """Yield columns of a decoder with their treatment, in a few words and in two sentences."""
     match decoder:
         case RecodeDecoder():
             yield from _recode_treatments(decoder)
@@ -208,7 +208,7 @@ def _recode_treatments(decoder: RecodeDecoder) -> Iterator[tuple[Sequence[str], 
 
 
 class _ColumnNaming:
-    """Names columns by their role, where they are all that have it."""
+    """Names columns by their role if they are all columns of that role."""
 
     def __init__(self, attributes: Sequence[ReleasedAttribute]) -> None:
         self._roles: dict[frozenset[str], str] = {}
@@ -222,7 +222,7 @@ class _ColumnNaming:
         self._all = frozenset(a.release_as for a in attributes)
 
     def so(self, columns: Collection[str], how: str) -> str:
-        """Return that columns are so."""
+        """Return a statement on columns."""
         chosen = frozenset(columns)
         if chosen == self._all:
             return f"all columns are {how}"

@@ -1,4 +1,4 @@
-"""The expected errors of one-way and two-way shares side by side, as the pages draw them and the plan prints them."""
+"""The expected errors of one-way and two-way shares, for plots of the pages and the output of plan."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from rrpolicy.planning.plan_result import MarginalError
 
 GOOD, ROUGH, UNUSABLE = "Good", "Rough", "Not usable"
-"""What one-way and two-way tables are good for."""
+"""Usability of one-way and two-way tables."""
 CLOSE = 0.25
-"""Up to this share of the error of equal shares, which nobody has to estimate, a table is good."""
+"""Share of the error of equal shares, which need no estimate, up to which a table is good."""
 MOST_NAMED = 6
-"""Tables that are named."""
+"""Maximum number of tables that are listed."""
 
 
 def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
-    """Return the errors of attributes and of pairs as a triangle; None if there is no number at all.
+    """Return the errors of attributes and of pairs as a triangle; None without any number.
 
     Args:
         errors: of one-way and two-way tables, in any order.
@@ -54,7 +54,7 @@ def _usability_facts(errors: Sequence[MarginalError]) -> Iterator[Fact]:
 
 
 def _unusable_table_sentences(errors: Sequence[MarginalError]) -> Iterator[str]:
-    """Yield of how many columns and pairs the estimated shares say less than none."""
+    """Yield the number of columns and pairs whose estimated shares are less accurate than equal shares."""
     for every, what in errors_by_size(errors):
         lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
         if lost:
@@ -67,14 +67,14 @@ def _unusable_table_sentences(errors: Sequence[MarginalError]) -> Iterator[str]:
 
 
 def errors_by_size(errors: Sequence[MarginalError]) -> Iterator[tuple[list[MarginalError], str]]:
-    """Yield the errors of single columns, then of pairs, with their name; of very many pairs the first are measured."""
+    """Yield the errors of single columns, then of pairs, with their name; of very many pairs only some are measured."""
     yield [e for e in errors if len(e.attributes) == 1], "columns"
     pairs = [e for e in errors if len(e.attributes) == 2]  # noqa: PLR2004 a pair
     yield pairs, "measured pairs of columns" if len(pairs) >= MAX_PAIRS else "pairs of columns"
 
 
 def has_usable_tables(errors: Sequence[MarginalError]) -> bool:
-    """Return whether some one-way and some two-way table is better than equal shares, of those whose error is known."""
+    """Return whether some one-way and some two-way table with a known error is better than equal shares."""
     for every, _ in errors_by_size(errors):
         known = [e for e in every if e.error is not None]
         if known and all(e.useless or e.odd for e in known):
@@ -83,5 +83,5 @@ def has_usable_tables(errors: Sequence[MarginalError]) -> bool:
 
 
 def single_column_errors(errors: Sequence[MarginalError]) -> dict[str, float]:
-    """Return the error of each column by itself; infinite where it cannot be estimated."""
+    """Return the error of each single column; infinite if it cannot be estimated."""
     return {e.attributes[0]: e.error for e in errors if len(e.attributes) == 1 and e.error is not None}

@@ -1,4 +1,4 @@
-"""What an attacker attains without a release and with it, in words: one wording for the plan, the pages and compare."""
+"""Success of an attacker without a release and with it, in words shared by the plan, the pages and compare."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 RECORD_LINKING = "Finding a person's record"
 ONE_IN = 0.01
-"""Chances below it are reported as 1 in so many."""
+"""Probabilities below it are reported as 1 in n."""
 ROUNDED = 1e-6
 
 
 def protection_panel(
     found: ReleaseProtection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
 ) -> ProtectionPanel | None:
-    """Return how strong a release is, as pages show it; None where that was not assessed.
+    """Return the protection of a release for pages; None if not assessed.
 
     Args:
         found: of the release.
@@ -44,7 +44,7 @@ def protection_panel(
 
 
 def _panel_tone(found: ReleaseProtection, vacuous: bool, assumed: bool) -> Literal["good", "plain", "care", "bad"]:
-    """Return how a page is headed: never better where an attacker attains more."""
+    """Return the tone of a page's heading: never better for a higher success of an attacker."""
     if found.grade is ProtectionGrade.NONE:
         return "bad"
     worse = worse_linking_grade(found) or found.grade
@@ -60,14 +60,14 @@ def has_no_limit(findings: Iterable[Requirement], remarks: Iterable[Remark]) -> 
 
 
 def worse_linking_grade(found: ReleaseProtection | None) -> ProtectionGrade | None:
-    """Return the grade of finding a person's record where it is worse than that of the whole; else None."""
+    """Return the grade of finding a person's record if it is worse than the overall grade; else None."""
     if found is None or found.linking is None or found.linking.grade.reaches(found.grade):
         return None
     return found.linking.grade
 
 
 def _weaker_grade_notes(found: ReleaseProtection, vacuous: bool) -> list[str]:
-    """Return what is worse than the grade of the whole, in sentences."""
+    """Return the aspects that are worse than the overall grade, in sentences."""
     notes = ["No privacy requirement limits anything."] if vacuous else []
     worse = worse_linking_grade(found)
     return notes if worse is None else [*notes, f"{RECORD_LINKING}: {worse.value}."]
@@ -87,7 +87,7 @@ def change_text(before: float, after: float) -> str:
 
 
 def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
-    """Yield the grade, and for each sensitive column how many guesses are right without and with the release."""
+    """Yield the grade, and for each sensitive column the share of correct guesses without and with the release."""
     if found is None:
         return
     yield f"protection: {found.grade.value}"
@@ -97,7 +97,7 @@ def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
 
 
 def chance_text(value: float) -> str:
-    """Return a chance as it is read: a percentage, or 1 in so many."""
+    """Return a probability in readable form: a percentage, or 1 in n."""
     if 0 < value < ONE_IN:
         return f"1 in {int(1 / value + ROUNDED):,}"
     return percent(value)
@@ -138,7 +138,7 @@ def _reading_row(ladder: ColumnInference) -> RiskRow:
 
 
 def _certain_people_text(ladder: ColumnInference) -> str:
-    """Return of how many people the value is certain, for an attacker who knows the record and for one who does not."""
+    """Return the number of people whose value is certain, for an attacker who knows the record and one who does not."""
     known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
     groups = (
         f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
@@ -183,7 +183,7 @@ def _linking_row(linking: RecordLinkage) -> RiskRow:
 
 
 def _linking_assumption_text(linking: RecordLinkage) -> str:
-    """Return how well a record is found where columns link somebody after all, as a sentence; "" if none is assumed."""
+    """Return a sentence on finding a record if assumed unlinkable columns are linked; "" without such an assumption."""
     found = linking.assumption
     if found is None:
         return ""
@@ -196,7 +196,6 @@ def _linking_assumption_text(linking: RecordLinkage) -> str:
 
 
 def _measure_out_of_hundred(measure: Measure) -> str:
-    """Return a share as a number out of 100."""
     return percent(measure.value).removesuffix(" %")
 
 

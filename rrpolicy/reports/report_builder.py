@@ -1,4 +1,4 @@
-"""Filling the report: the public page from public/ alone, the audit page from that and what only the audit may see."""
+"""Filling the report: the public page from public/ alone, the audit page from the same and from audit data."""
 
 from __future__ import annotations
 
@@ -59,31 +59,31 @@ _UNIT = "identifier, counted only for how many records a person has, and never r
 
 @frozen
 class AuditPageInput:
-    """What the audit page shows beyond the public one. None of it may reach public/.
+    """Content of the audit page beyond the public one. None of it may reach public/.
 
     Attributes:
         findings: of the final assessment, with every number.
         utility: of the final assessment.
-        realised: what the draw attained, one a utility finding, in their order, or in words why that is not available;
-            empty if not computed.
-        origins: attribute -> where its parameters come from.
-        remarks: what the mechanism says of its choice.
+        realised: actual error of this release, one per utility finding, in their order, or in words why it is not
+            available; empty if not computed.
+        origins: attribute -> source of its parameters.
+        remarks: of the mechanism on its choice.
         shares: released column -> category -> original share, from `report_marginals.original_shares`.
         dropped: columns that were not released, from `dropped_columns`.
         provenance: times, commits, digests of audit/, the source's uri without credentials.
-        sections: what the channel says of itself, from `Channel.sections` with the original.
-        models: privacy models by name, which say themselves what they do not cover.
+        sections: the channel's report sections, from `Channel.sections` with the original.
+        models: privacy models by name, with their statements on what they do not cover.
         formats: of data files, by name.
-        policy_file: the policy's own file, as places name it; it stands in audit/ as policy.toml.
+        policy_file: the policy's file, as places name it; in audit/ it is policy.toml.
         attacked: the adversarial test, if one was written.
-        compared: what the release was compared with, if that was written.
+        compared: comparison with alternatives, if one was written.
         time: when it was released, as audit.json states it.
-        errors: expected of one-way and two-way shares; none without the table.
-        associations: the strongest of the original, and what is estimated of them.
-        following: what to do next.
+        errors: expected of one-way and two-way shares; None without the table.
+        associations: the strongest of the original, and their estimates.
+        following: next steps.
         texts: the policy's files as written, by name.
-        protection: how strong the release is; None where that was not assessed.
-        untested: that it was not tested how many records a person has, in words; nothing if it was.
+        protection: protection of the release; None if not assessed.
+        untested: statement that the number of records per person was not tested; "" if it was.
     """
 
     findings: tuple[Finding, ...]
@@ -124,9 +124,9 @@ def public_report(
         public: the public/ folder, with all files but the page and release.json.
         manifest: of the release, with the digests of these files; it need not be sealed yet.
         released: column -> released records of each of its labels, if they are counted already.
-        models: privacy models by name, which say themselves what they promise, and what they do not cover.
-        sections: what the published channel says of itself, from `Channel.sections` without the original.
-        formats: of data files, by name; that of the release among them.
+        models: privacy models by name, with their guarantees and statements on what they do not cover.
+        sections: the published channel's report sections, from `Channel.sections` without the original.
+        formats: of data files, by name; including that of the release.
 
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
@@ -149,7 +149,7 @@ def _common_report(
     models: Mapping[str, object],
     formats: Formats,
 ) -> Report:
-    """Return what both pages show, as the public one shows it."""
+    """Return the content of both pages, in its public form."""
     from rrpolicy.estimate.opening import is_countable, release_of
     from rrpolicy.reports.marginals import marginal_panels
     from rrpolicy.reports.sets import set_panels
@@ -170,11 +170,11 @@ def _common_report(
 def release_description(
     manifest: Manifest, origins: Mapping[str, Origin], rows: tuple[FindingRow, ...], useful: tuple[UtilityRow, ...]
 ) -> Report:
-    """Return what every page tells of a release.
+    """Return the description of a release on every page.
 
     Args:
         manifest: of the release; of a plan, without data.
-        origins: attribute -> where its parameters come from.
+        origins: attribute -> source of its parameters.
         rows: the findings, with the numbers that the page may show.
         useful: the utility gates, likewise.
     """
@@ -210,7 +210,7 @@ def audit_report(
     Args:
         public: the public/ folder.
         manifest: of the release.
-        audit: what only the audit may see.
+        audit: content of the audit page alone.
         released: as for `public_report`.
     """
     from rrpolicy.reports.marginals import add_original_shares
@@ -285,22 +285,22 @@ def _report_title(manifest: Manifest) -> str:
 
 
 def _report_decision(manifest: Manifest, rows: Sequence[FindingRow], useful: Sequence[UtilityRow]) -> tuple[bool, str]:
-    """Return the decision; what a test's seed drew is never fit for release."""
+    """Return the decision; a draw with a test's seed is never fit for release."""
     passed, sentence = decision_summary(rows, useful)
     return (False, f"{TEST} {sentence}") if manifest.test else (passed, sentence)
 
 
 def _public_bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
-    """Return whose release it is, when it was made, for what and for whom; the public page tells no time."""
+    """Return the owner, date, purpose and recipients of a release; the public page omits the time."""
     return declaration_bar(manifest.policy.owner, manifest.policy.purpose, manifest.governance, time.partition("T")[0])
 
 
 def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
-    """Return how many people and columns a release has, and for whom it is, if nobody is named.
+    """Return the number of people and columns of a release, and its recipients if none is declared.
 
     Args:
         manifest: of the release.
-        tested: it was tested how many records a person has.
+        tested: whether the number of records per person was tested.
     """
     most, records = manifest.units.max_records, figure(manifest.records, 15)
     if most > 1:
@@ -314,7 +314,7 @@ def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
 
 
 def declaration_bar(owner: str, purpose: str, governance: Governance, day: str = "") -> tuple[Fact, ...]:
-    """Return whose release it is, for what, when it was made and for whom; what is not stated is left out."""
+    """Return the owner, purpose, date and recipients of a release; undeclared parts are omitted."""
     stated = declared_facts(governance.context)
     named = (
         ("Owner", owner),
@@ -351,7 +351,7 @@ def _provenance_facts(manifest: Manifest) -> tuple[Fact, ...]:
 
 
 def _finding_policy_file(finding: Finding, own: str | None) -> str | None:
-    """Return the name of the policy file that asks for a finding, as it stands in audit/."""
+    """Return the name in audit/ of the policy file that requires a finding."""
     if finding.place is None:
         return None
     return POLICY if finding.place.file == own else Path(finding.place.file).name

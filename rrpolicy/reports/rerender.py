@@ -1,4 +1,4 @@
-"""Printing the report of a release again, from what was released."""
+"""Printing the report of a release again, from the released files."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ log = logging.getLogger("rrpolicy")
 
 @frozen
 class RenderedReport:
-    """A report, printed.
+    """A printed report.
 
     Attributes:
-        page: which one.
+        page: audit or public.
         form: the renderer's name, such as `html`.
         content: the file's bytes.
-        file: where it was written; None if nowhere.
+        file: path of the written file; None if not written.
     """
 
     page: Page
@@ -67,7 +67,7 @@ def rerender_report(  # noqa: PLR0917 those of `rrpolicy.render`
 ) -> RenderedReport:
     """Print a report again; see `rrpolicy.render` for the arguments and errors.
 
-    `attested` is what signed statements say of the release, for the audit page.
+    `attested` contains the facts of signed statements on the release, for the audit page.
     """
     from rrpolicy.discovery import load_registry
 
@@ -85,11 +85,11 @@ def rerender_report(  # noqa: PLR0917 those of `rrpolicy.render`
 
 
 def render_report(report: Report, registry: Registry, form: str, out: Path | None) -> RenderedReport:
-    """Print a report that is at hand.
+    """Print an existing report.
 
     Raises:
-        PolicyError: RR257 if there is no such renderer.
-        RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written.
+        PolicyError: RR257 if the renderer is unknown.
+        RefusedError: RR402 if the file exists; RR407, RR408 if it cannot be written.
     """
     renderer = _report_renderer(registry, form, None)
     if out is not None:
@@ -114,7 +114,7 @@ def _write_new_file(content: bytes, out: Path) -> None:
 
 
 def _bundle_folders(bundle: Path) -> tuple[Path, Path | None]:
-    """Return the public/ folder, and audit/report.json if it is there."""
+    """Return the public/ folder, and audit/report.json if it exists."""
     if not (bundle / "public").is_dir():
         return bundle, None
     audit = bundle / "audit" / "report.json"
@@ -128,7 +128,7 @@ def _report_renderer(registry: Registry, form: str, public: Path | None) -> Rend
     renderers = registry.renderers
     if form not in renderers:
         if public is not None:
-            with suppress(PolicyError):  # what is no release names no plugins
+            with suppress(PolicyError):  # a folder without a release names no plugins
                 with_missing_plugins(registry, read_release(public).software).refuse_absent("renderer", form)
         raise PolicyError(
             Problem("RR257", f"there is no renderer '{form}'", expected=", ".join(sorted(renderers)) or "none at hand")
@@ -172,7 +172,7 @@ def _page_report(page: Page, public: Path, audit: Path | None, registry: Registr
 
 
 def _channel_sections(manifest: Manifest, registry: Registry) -> tuple[Section, ...]:
-    """Return what the published channel says of itself; nothing, and a warning, where its plugin is not loaded."""
+    """Return the published channel's report sections; empty, with a warning, if its plugin is not loaded."""
     from rrpolicy.channels.json_decoding import channel_from_json
 
     try:

@@ -1,4 +1,4 @@
-"""A map of risk and error: places of points between 0 and 1, the better ends at 0."""
+"""A map of risk and error: positions of points between 0 and 1, the better ends at 0."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rrpolicy.plotting.scale import nice_step
 from rrpolicy.report import MapMark, RiskMap, Tick
 
 MAP_ROUNDING = 1e-3
-"""Risks and errors that differ by at most this, relative to themselves, are the same: a tie."""
+"""Relative difference of risks and errors up to which they count as equal: a tie."""
 STEPS = 4
-"""Grid lines of a scale, about."""
+"""Approximate number of grid lines of a scale."""
 NEAR = (0.03, 0.05)
-"""Marks so near to each other, across and up, share one label."""
+"""Distance of marks, across and up, below which they share one label."""
 
 
 @frozen
@@ -24,7 +24,7 @@ class RiskMapPoint:
     Attributes:
         risk: its risk.
         error: its error.
-        spread: how far its error may lie off, to both sides; 0 of one that is no estimate.
+        spread: uncertainty of its error, to both sides; 0 if it is no estimate.
         passes: whether it passes.
     """
 
@@ -40,10 +40,10 @@ def risk_map(
     """Return the map; None without points.
 
     Args:
-        points: by the candidates' places; those that are not finite are left out.
-        front: the places of those on the Pareto front.
-        risk_up: whether larger risks, as they are shown, are the better ones: costs are then their negatives.
-        error_up: the same of errors.
+        points: by the candidates' numbers; infinite ones are omitted.
+        front: the numbers of candidates on the Pareto front.
+        risk_up: whether larger displayed risks are better: costs are then their negatives.
+        error_up: likewise for errors.
     """
     finite = {i: one for i, one in points.items() if math.isfinite(one.risk) and math.isfinite(one.error)}
     if not finite:
@@ -68,7 +68,7 @@ def risk_map(
 
 
 def _mark_labels(places: Mapping[int, tuple[float, float]]) -> Mapping[int, str]:
-    """Return what stands beside marks: their numbers, those of marks near one another together, beside the first."""
+    """Return the labels of marks: candidates' numbers, those of nearby marks together at the first mark."""
     together: dict[int, list[int]] = {}
     for i, (across, up) in places.items():
         near = (j for j in together if abs(places[j][0] - across) < NEAR[0] and abs(places[j][1] - up) < NEAR[1])
@@ -77,14 +77,14 @@ def _mark_labels(places: Mapping[int, tuple[float, float]]) -> Mapping[int, str]
 
 
 class _CostScale:
-    """Costs on a line from 0 to 1; those of a tie stand together, as a difference that is none must not fill it."""
+    """Costs on a line from 0 to 1; tied costs share a position, so that a zero difference does not fill the scale."""
 
     def __init__(self, values: Sequence[float]) -> None:
         low, high = min(values), max(values)
         largest = max(abs(low), abs(high))
         room = 0.08 * (high - low if high - low > MAP_ROUNDING * largest else largest or 1.0)
         least = low - room
-        self._low = 0.0 if least < 0 <= low else least  # no tick below what a share or a distance can be
+        self._low = 0.0 if least < 0 <= low else least  # no tick below the minimum of a share or a distance
         self._high = high + room
 
     def at(self, cost: float) -> float:

@@ -1,4 +1,4 @@
-"""Released sets as they are: how often each occurs, and how many records have a set that holds a value. Exact."""
+"""Released sets, uncorrected: frequency of each, and number of records whose set holds a value. Exact."""
 
 from __future__ import annotations
 
@@ -14,18 +14,17 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 MOST = 20
-"""Sets of a column that are shown: the most frequent."""
+"""Maximum number of sets of a column that are shown: the most frequent."""
 WIDEST = 40
-"""Values up to which the sets of a column are shown; more cannot be read side by side."""
+"""Maximum number of values of a column whose sets are shown; more are unreadable side by side."""
 
 
 def set_panels(release: Release) -> tuple[SetPanel, ...]:
-    """Return which sets were released of each column that is released as sets."""
+    """Return the released sets of each column that is released as sets."""
     return tuple(_set_panel(release, axis) for axis in _set_axes(release) if len(axis.original) <= WIDEST)
 
 
 def _set_axes(release: Release) -> Iterator[SetWeights]:
-    """Yield the axes of sets, each once."""
     seen = {id(axis): axis for axis in release.columns.axes.values()}
     return (axis for axis in seen.values() if isinstance(axis, SetWeights))
 

@@ -1,4 +1,4 @@
-"""How the report writes numbers: one place decides digits, standing, direction and what is used of a limit."""
+"""Numbers in reports: one place decides digits, standing, direction and the used share of a limit."""
 
 from __future__ import annotations
 
@@ -12,48 +12,48 @@ from rrpolicy.report_blocks import DIGITS, figure, significant
 Direction = Literal["at most", "at least"]
 
 COMPANION_DIGITS = 4
-"""Significant digits of what stands beside a finding."""
+"""Significant digits of related measures."""
 
 CERTAIN = 1.0
-"""No number is rounded to this: a chance would read as certainty."""
+"""No number is rounded to this: a probability would read as certainty."""
 
 HARDLY = 1e-8
-"""A distance from certainty that digits would hide rather than show."""
+"""A distance from certainty that digits would hide."""
 NOISE = 1e-13
 """Relative distance below which two numbers differ by rounding alone."""
 
 ULPS = 4
-"""Last places of a limit by which a number at it may lie off through rounding."""
+"""Units in the last place of a limit by which a number at it may differ through rounding."""
 
 SET = " (set by the optimiser)"
 _NAMED = 8
-"""Columns that a sentence names; of more it says how many there are."""
+"""Maximum number of columns that a sentence lists; for more it gives their number."""
 NOTHING = 1e-3
-"""Relative distance from a limit below which a margin is none."""
+"""Relative distance from a limit below which there is no margin."""
 
 
 def distinguishable_number(
     value: float, others: Sequence[float], least: int = DIGITS, bound: Direction | None = None
 ) -> str:
-    """Return a number with as many digits as it takes to see that it is not one of some others.
+    """Return a number with as many digits as needed to distinguish it from some others.
 
     Args:
         value: the number.
-        others: what it must not be taken for, such as its limit.
+        others: numbers to distinguish it from, such as its limit.
         least: significant digits at least.
-        bound: on which side of the number lies what it bounds: it is rounded so that it stays a bound.
+        bound: side of the bounded quantity: the number is rounded so that it stays a bound.
     """
     unlike = [other for other in others if abs(value - other) > NOISE * abs(other)]
     for digits in range(least, 16):
         text = figure(value if bound is None else _outward_rounded(value, digits, bound), digits)
-        # zeros at the end are dropped, so that it may read as the limit does with fewer digits
+        # trailing zeros are dropped, so that it may read as the limit does with fewer digits
         if text not in {figure(other, places) for other in unlike for places in (digits, least)}:
             return text
     return figure(value, 15)
 
 
 def _outward_rounded(value: float, digits: int, bound: Direction) -> float:
-    """Return a bound with so many significant digits that is none the less one."""
+    """Return a bound rounded to so many significant digits that is still a bound."""
     if not value or math.isinf(value):
         return value
     scale = 10.0 ** max(0, significant(value, digits) - 1 - math.floor(math.log10(abs(value))))
@@ -64,7 +64,7 @@ def _outward_rounded(value: float, digits: int, bound: Direction) -> float:
 def limit_direction(
     requirement: str, achieved: float | None, limit: float | None, verdict: Verdict | None
 ) -> Direction:
-    """Return on which side of its limit a requirement holds: by its wording, else by what was decided."""
+    """Return the side of its limit on which a requirement holds: by its wording, else by its verdict."""
     for signs, side in (((">", "≥", "at least"), "at least"), (("<", "≤", "at most"), "at most")):
         if any(sign in requirement for sign in signs):
             return "at least" if side == "at least" else "at most"
@@ -81,7 +81,7 @@ def measure_words(
     Args:
         measure: the number.
         side: a bound of a quantity that must be large enough is a lower one.
-        limit: keeps as many digits as it takes to tell the two apart.
+        limit: keeps as many digits as needed to distinguish the two.
         digits: significant ones at least.
     """
     bound = side if measure.standing is Standing.UPPER_BOUND else None
@@ -96,12 +96,12 @@ def measure_words(
 
 
 def margin_text(achieved: float, limit: float, *, solved: bool = False) -> str | None:
-    """Return how far a number is from its limit, and on which side.
+    """Return the distance of a number from its limit, and its side.
 
     Args:
         achieved: the number.
-        limit: what it is held against.
-        solved: an optimiser chose parameters, and goes as far as it may.
+        limit: the limit.
+        solved: an optimiser chose parameters, and goes as far as the limit allows.
     """
     if math.isinf(achieved) or math.isinf(limit):
         return None
@@ -115,16 +115,16 @@ def margin_text(achieved: float, limit: float, *, solved: bool = False) -> str |
 
 
 def at_limit(achieved: float, limit: float) -> bool:
-    """Return whether a number is so near to its limit that nothing is left."""
+    """Return whether a number is so near to its limit that there is no margin."""
     return abs(achieved - limit) <= max(NOTHING * abs(limit), ULPS * math.ulp(limit))
 
 
 def used_share_of_limit(achieved: float, limit: float, side: Direction) -> float | None:
-    """Return the share of a limit that is used up: 1 at it, more where it is missed; None if that is no number.
+    """Return the used share of a limit: 1 at it, more if it is exceeded; None if that is no number.
 
     Args:
         achieved: the number.
-        limit: what it is held against.
+        limit: the limit.
         side: on which the requirement holds.
     """
     over, under = (achieved, limit) if side == "at most" else (limit, achieved)
@@ -134,7 +134,7 @@ def used_share_of_limit(achieved: float, limit: float, side: Direction) -> float
 
 
 def columns_phrase(columns: Collection[str]) -> str:
-    """Return columns as a sentence names them; of many, the first and how many more there are."""
+    """Return columns as a phrase of a sentence; of many, the first and the number of the others."""
     shown = [f"`{column}`" for column in columns][:_NAMED]
     more = len(columns) - len(shown)
     if more:

@@ -1,8 +1,8 @@
-"""From documents to dataclasses: every field checked by its type, and none passed over.
+"""Reading of documents into dataclasses: every field is checked by its type, and no field is ignored.
 
-What `rrpolicy.serialization.writing` wrote is read, and nothing else: a field with a default may be missing, one that
-is not known is refused, and every fraction stands in lowest terms, so that one value has one document. A class with
-`from_json` is read by that.
+Only output of `rrpolicy.serialization.writing` is read: a field with a default may be missing, an unknown one is
+refused, and every fraction is in lowest terms, so that one value has one document. A class with `from_json` is read by
+that method.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ Reader: TypeAlias = Callable[[Any], Any]
 
 _FRACTION = re.compile(r"-?[0-9]{1,4000}(/[1-9][0-9]{0,3999})?")
 _KNOWN = {"Json": object, "Value": str | int | float | bool}
-"""Aliases that are text where they are defined."""
+"""Aliases that are defined as text."""
 
 
 class MalformedError(ValueError):
-    """A document that lacks a field, or holds something else in its place.
+    """A document that lacks a field, or has another value in its place.
 
     Attributes:
-        why: what is wrong, without the place and without a value.
-        place: where: keys, and positions in lists.
+        why: the problem, without the place and without a value.
+        place: keys, and positions in lists.
     """
 
     def __init__(self, why: str, *place: str | int) -> None:
@@ -41,24 +41,24 @@ class MalformedError(ValueError):
         self.why, self.place = why, place
 
     def inside(self, part: str | int) -> MalformedError:
-        """Return the same error as the document around it sees it."""
+        """Return the error with its place in the enclosing document."""
         return MalformedError(self.why, part, *self.place)
 
 
 class UnknownVersionError(ValueError):
-    """A description of a known kind in a version that this program does not read."""
+    """A description of a known kind in an unsupported version."""
 
 
 def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyType({})) -> T:
-    """Read what `record` wrote.
+    """Read the output of `record`.
 
     Args:
         kind: the dataclass.
         document: plain data.
-        given: fields that are known already; the document may hold them, and is not read there.
+        given: fields that are already known; the document may contain them, and they are ignored there.
 
     Raises:
-        UnknownVersionError: if it is of another version.
+        UnknownVersionError: if the document has another version.
         MalformedError: if a field is missing, unknown or of another type.
         ValueError: if the fields contradict one another.
     """
@@ -85,11 +85,11 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
 
 
 def _check_tags(kind: Any, document: Mapping[str, Any]) -> None:
-    """Check the constants that tell kinds apart.
+    """Check the constants that identify the kind.
 
     Raises:
-        UnknownVersionError: if the version is another one.
-        MalformedError: if it is of another kind.
+        UnknownVersionError: if the document has another version.
+        MalformedError: if the document has another kind.
     """
     for tag in class_tags(kind):
         own, found = getattr(kind, tag), document.get(tag)
@@ -104,7 +104,7 @@ def _check_tags(kind: Any, document: Mapping[str, Any]) -> None:
 
 @cache
 def _field_readers(kind: Any) -> Mapping[str, tuple[str, Reader, bool]]:
-    """Return key -> (field, how it is read, whether it must be there)."""
+    """Return key -> (field, its reader, whether it is required)."""
     hints = get_type_hints(kind, localns=_KNOWN)
     found: dict[str, tuple[str, Reader, bool]] = {}
     for field in fields(kind):
@@ -117,7 +117,7 @@ def _field_readers(kind: Any) -> Mapping[str, tuple[str, Reader, bool]]:
 
 @cache
 def _reader_for(kind: Any) -> Reader:
-    """Return how a value of a type is read; one of any other type is always given."""
+    """Return the reader of a type's values; values of any other type are passed in `given`."""
     if kind in _SCALARS:
         return _SCALARS[kind]
     if get_origin(kind) is not None:
@@ -149,7 +149,7 @@ def _unsupported_type(kind: Any, value: Any) -> Any:
 
 
 def _union_reader(kinds: list[Any], *, none: bool) -> Reader:
-    """Return the reader of a union: dataclasses are told apart by their first tag, all else by its type."""
+    """Return the reader of a union: dataclasses are distinguished by their first tag, other values by type."""
     if len(kinds) == 1:
         inner = _reader_for(kinds[0])
     elif all(map(is_dataclass, kinds)):
@@ -229,7 +229,7 @@ def _read_fraction(value: Any) -> Fraction:
     if not isinstance(value, str) or not _FRACTION.fullmatch(value):
         raise MalformedError('must be a rational such as "4/5"')
     found = Fraction(value)
-    if str(found) != value:  # every document is spelled in one way
+    if str(found) != value:  # every document has one form
         raise MalformedError("must be in lowest terms")
     return found
 

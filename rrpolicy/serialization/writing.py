@@ -1,7 +1,7 @@
-"""From dataclasses to documents.
+"""Writing of dataclasses as documents.
 
 Tuples become lists, fractions text such as "4/5", enums their values (those of whole numbers their names in lower
-case), infinities "inf". A class with `to_json` is written by that.
+case), infinities "inf". A class with `to_json` is written by that method.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def plain(value: Any, *, public: bool = False) -> Json:
 
     Args:
         value: data, dataclasses and models of pydantic in any depth.
-        public: leave out what is for the audit alone.
+        public: omit fields for the audit alone.
 
     Raises:
-        TypeError: if it holds something else.
+        TypeError: if it contains another type.
     """
     if isinstance(value, (list, tuple)):
         return [v if type(v) in _PLAIN_TYPES else plain(v, public=public) for v in value]
@@ -54,7 +54,7 @@ def record(value: Any, *, public: bool = False) -> dict[str, Json]:
     """Return a dataclass as plain data, field by field; arguments as for `plain`.
 
     Raises:
-        TypeError: if it is none.
+        TypeError: if the value is no dataclass.
     """
     kind: Any = type(value)
     found: dict[str, Json] = {tag: getattr(value, tag) for tag in class_tags(kind)}

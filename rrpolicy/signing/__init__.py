@@ -1,1 +1,1 @@
-"""Who stands behind a release: statements of it, signed, in the formats that other programs verify."""
+"""Signed statements on a release, in formats that other programs verify."""

@@ -1,4 +1,4 @@
-"""The file of allowed signers, kept in git beside the policies: who signs in which role, with which key, and when."""
+"""The file of allowed signers, kept in git with the policies: people with their roles, keys and dates."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ class Signer:
 
     Attributes:
         name: of the person.
-        roles: in which that person signs.
+        roles: of the person as a signer.
         key: the public key.
-        since: the first day on which it is trusted.
-        until: the last; None for no end.
-        revoked: the day from which it is trusted no more; None if it was not revoked.
+        since: the first day of the key's validity.
+        until: the last day; None without an end.
+        revoked: the day of its revocation; None if not revoked.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Signer:
     revoked: date | None
 
     def distrusted(self, day: date) -> str | None:
-        """Return why the key is not trusted as of a day; None if it is."""
+        """Return the reason why the key is not trusted on a day; None if it is trusted."""
         if self.revoked is not None and day >= self.revoked:
             return f"the key of {self.name} was revoked on {self.revoked}"
         if day < self.since:
@@ -98,7 +98,7 @@ def read_signers(path: Path, day: date) -> AllowedSigners:
         day: as of which its keys are trusted.
 
     Raises:
-        PolicyError: RR2xx, everything that is wrong with it, with its line; RR203 for a required role of nobody.
+        PolicyError: RR2xx, all problems of the file, with their lines; RR203 for a required role of nobody.
     """
     root = read_document(path, str(path))
     try:
@@ -142,12 +142,12 @@ def _shared_key_problem(one: str, other: str, place: Place) -> Problem:
 
 @frozen
 class SignerCheck:
-    """Who signed something, held against the allowed signers as of a day.
+    """The signers of an envelope, checked against the allowed signers on a day.
 
     Attributes:
-        people: person -> roles, of those whose signature counts.
-        distrusted: why signatures of known people do not count.
-        unknown: ids of keys, stated in the envelope, that the file does not know.
+        people: person -> roles, for valid signatures.
+        distrusted: reasons why signatures of known people are invalid.
+        unknown: ids of keys, stated in the envelope, that are not in the file.
     """
 
     people: dict[str, tuple[str, ...]]
@@ -155,14 +155,14 @@ class SignerCheck:
     unknown: tuple[str, ...]
 
     def lacking(self, roles: Sequence[str]) -> tuple[str, ...]:
-        """Return the roles in which nobody signed, where each is another person's."""
+        """Return the roles without a signer, if each needs a different person."""
         best: tuple[str, ...] = ()
         for filled in _assignments(tuple(roles), self.people):
             best = max(best, filled, key=len)
         return tuple(role for role in roles if role not in best)
 
     def why(self, roles: Sequence[str]) -> str:
-        """Return who signed, and why that is not enough."""
+        """Return the signers, and the reason why they are not sufficient."""
         counted = [f"{name} ({', '.join(held)})" for name, held in self.people.items()]
         told = f"signed by {', '.join(counted)}" if counted else "signed by nobody whose signature counts"
         unknown = [f"the key {keyid[:16]}… is not among the allowed signers" for keyid in self.unknown]
@@ -185,12 +185,12 @@ def _assignments(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> 
 
 
 def check_signers(signed: SignedEnvelope | None, signers: Sequence[Signer], day: date) -> SignerCheck:
-    """Return whose signatures of an envelope count as of a day.
+    """Return the people with a valid signature of an envelope on a day.
 
     Args:
-        signed: the envelope; None if there is none.
-        signers: who may sign.
-        day: as of which their keys are trusted.
+        signed: the envelope; None without one.
+        signers: the allowed signers.
+        day: on which their keys must be valid.
     """
     if signed is None:
         return SignerCheck({}, (), ())

@@ -1,4 +1,4 @@
-"""Whether a policy was approved as it stands now, by the people that it asks for; asked before anything is released."""
+"""Check before a release that the current policy was approved by the people that it names."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 
 def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
-    """Refuse a policy that is not approved as it stands; put the approval beside the release that is made under it.
+    """Refuse a policy without a current approval; put the approval into the release that is made under it.
 
     Args:
-        policy: as its file states it now.
-        file: that.
-        into: the bundle in the making. Where matrices are withheld nothing is put there: who has an approval could
-            confirm a guess of the policy.
-        day: on which the approvers' keys have to be trusted.
+        policy: from its file.
+        file: of the policy.
+        into: the bundle in the making. If matrices are withheld nothing is put there: an approval could confirm a guess
+            of the policy.
+        day: on which the approvers' keys must be valid.
 
     Raises:
-        RefusedError: RR417 if there is no approval and the policy asks for one, or it is of another policy, or not
-            signed by whom the policy asks for.
+        RefusedError: RR417 if the policy requires an approval and there is none, or it is for another policy, or not
+            signed by the required people.
         PolicyError: RR2xx for the file of allowed signers.
     """
     place, required = approval_path(file), policy.release.require_approval

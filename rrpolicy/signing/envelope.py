@@ -1,4 +1,4 @@
-"""DSSE envelopes: files with a payload and its signatures, read strictly and checked by a library of that trade."""
+"""DSSE envelopes: files with a payload and its signatures, read strictly and checked by a specialised library."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ MAX_ENVELOPE_BYTES = 1 << 26
 
 @frozen
 class SignedEnvelope:
-    """An envelope, read: what was signed, and the ids of the keys that it says signed it.
+    """A decoded envelope: the signed payload, and the stated ids of the signing keys.
 
     Attributes:
         payload: the bytes.
-        statement: the same as data; it says one thing, whoever reads it.
+        statement: the payload as data, canonical and so unambiguous.
         keyids: as stated; see `signed_by`.
         envelope: the library's.
     """
@@ -46,28 +46,28 @@ class SignedEnvelope:
             return False
 
     def written(self) -> bytes:
-        """Return the file."""
+        """Return the file's bytes."""
         return pretty(self.envelope.to_dict())
 
 
 def new_envelope(payload: bytes) -> SignedEnvelope:
-    """Return an envelope that nobody has signed yet."""
+    """Return an envelope without signatures."""
     from securesystemslib.dsse import Envelope
 
     return SignedEnvelope(payload, json.loads(payload), (), Envelope(payload, PAYLOAD, {}))
 
 
 def add_signature(signed: SignedEnvelope, signer: CryptoSigner) -> SignedEnvelope:
-    """Return an envelope with one signature more."""
+    """Return an envelope with an added signature."""
     signed.envelope.sign(signer)
     return SignedEnvelope(signed.payload, signed.statement, tuple(signed.envelope.signatures), signed.envelope)
 
 
 def read_envelope(path: Path) -> SignedEnvelope:
-    """Read an envelope: canonical payload, one signature a key, and nothing that the format does not know.
+    """Read an envelope: a canonical payload, one signature per key, and no unknown fields.
 
     Raises:
-        UnreadableError: if it is none.
+        UnreadableError: if it is no envelope.
     """
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import Error
@@ -78,7 +78,7 @@ def read_envelope(path: Path) -> SignedEnvelope:
     if not _well_formed_signatures(document["signatures"]) or not isinstance(document["payload"], str):
         raise UnreadableError(f"{path.name} holds signatures that are none")
     try:
-        envelope = Envelope.from_dict(deepcopy(document))  # it writes into what it is given
+        envelope = Envelope.from_dict(deepcopy(document))  # it modifies its argument
         statement = json.loads(envelope.payload)
         spelled = canonical(statement) == envelope.payload and envelope.to_dict() == document
     except (ValueError, KeyError, TypeError, RecursionError, Error) as error:
@@ -89,7 +89,6 @@ def read_envelope(path: Path) -> SignedEnvelope:
 
 
 def _well_formed_signatures(found: object) -> bool:
-    """Return whether signatures have their form."""
     if not isinstance(found, list):
         return False
     return all(
@@ -99,5 +98,5 @@ def _well_formed_signatures(found: object) -> bool:
 
 
 def verified_key_ids(signed: SignedEnvelope, keys: Sequence[Key]) -> tuple[str, ...]:
-    """Return the ids of those keys that signed, each once."""
+    """Return the ids of the given keys that signed, each once."""
     return tuple(dict.fromkeys(key.keyid for key in keys if signed.signed_by(key)))

@@ -1,4 +1,4 @@
-"""Signatures of a release, held against the release and the keys that a verifier trusts. All of it fails closed."""
+"""Checks of a release's signatures against the release and the keys that a verifier trusts. All checks fail closed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 FOREIGN_STATEMENT = "RR137"
 VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
-"""Names of the facts that statements add to the audit page."""
+"""Names of the facts that signed statements add to the audit page."""
 
 
 def verify_signatures(
@@ -50,22 +50,22 @@ def verify_signatures(
     *,
     unsigned: bool = False,
 ) -> Verification:
-    """Return a verification with what the signatures add to it.
+    """Return a verification extended by the checks of signatures.
 
     Args:
-        bundle: the folder, or public/ alone, whose statements then lie beside it.
-        found: of the bundle.
-        keys: that must have signed the release, each of them.
-        auditors: keys that must have signed a verification of it, each of them.
-        allowed: who may sign in the roles that the release requires; None if no file of them was given.
-        unsigned: the release was just made: the signatures that it requires are not asked for, and undecided.
+        bundle: the folder, or public/ alone with its statements in the same folder.
+        found: verification of the bundle.
+        keys: each of which must have signed the release.
+        auditors: keys, each of which must have signed a verification of it.
+        allowed: the people who may sign in the roles that the release requires; None without such a file.
+        unsigned: the release was just made: the signatures that it requires are undecided.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS_FOLDER
     try:
         manifest = read_release(public)
     except PolicyError:
-        return found  # it says so itself
+        return found  # the finding reports it
     gathered = _StatementFindings()
     if folder.is_dir() and (public != bundle or keys or auditors or allowed):
         _read_statements(gathered, folder, public, manifest)
@@ -111,7 +111,7 @@ def verify_signatures(
 def _check_roles(
     gathered: _StatementFindings, manifest: Manifest, held: SignerCheck, allowed: AllowedSigners | None
 ) -> None:
-    """Check that the people whom the release asks for signed it, and approved its policy."""
+    """Check that people in the required roles signed the release, and approved its policy."""
     signers = () if allowed is None else allowed.signers
     approvals = check_signers(gathered.approval, signers, trust_date(allowed))
     asked = {
@@ -133,12 +133,12 @@ def _check_roles(
 
 
 def trust_date(allowed: AllowedSigners | None) -> date:
-    """Return the day as of which keys are trusted; any day where nobody's are."""
+    """Return the day on which keys must be valid; any day without trusted keys."""
     return date.min if allowed is None else allowed.day
 
 
 def refuse_recalled(bundle: Path) -> None:
-    """Refuse a release beside whose signatures a notice says that it is not to be used.
+    """Refuse a release with a signed notice of recall.
 
     Args:
         bundle: the folder, or public/ alone.
@@ -164,7 +164,7 @@ def _check_recall(name: str, why: str) -> Problem:
 
 
 def _recall_reason(envelope: SignedEnvelope, public: Path) -> str | None:
-    """Return why a release was recalled, as a notice has it; None if the notice is of another one."""
+    """Return the reason for a recall from a notice; None if the notice is for another release."""
     told = envelope.statement
     try:
         if (told["_type"], told["predicateType"]) != (STATEMENT, RECALL):
@@ -179,9 +179,9 @@ def _recall_reason(envelope: SignedEnvelope, public: Path) -> str | None:
 
 
 def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
-    """Return who verified and who signed a release, as the statements in its folder have it: day, level and key.
+    """Return the verifiers and signers of a release from the statements in its folder: day, level and key.
 
-    That a key signed them is as the envelopes state it: `signed` checks it, for who names the key.
+    Signing keys are as stated in the envelopes, unchecked: `verify_signatures` checks them for given keys.
 
     Args:
         bundle: the folder of the release.
@@ -207,7 +207,7 @@ def _verification_text(envelope: SignedEnvelope) -> str:
 
 
 def verified_level(envelope: SignedEnvelope) -> VerificationLevel:
-    """Return the level to which an auditor's statement says that a release was verified; the least if it does not."""
+    """Return the verification level in an auditor's statement; the lowest if it states none."""
     predicate = envelope.statement.get("predicate")
     stated = predicate.get("properties") if isinstance(predicate, dict) else None
     properties = stated if isinstance(stated, list) else []
@@ -216,13 +216,12 @@ def verified_level(envelope: SignedEnvelope) -> VerificationLevel:
 
 
 def _key_names(envelope: SignedEnvelope) -> str:
-    """Return the keys of an envelope as it states them."""
     keys = [f"{key[:16]}…" for key in envelope.keyids]
     return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
 
 
 class _StatementFindings:
-    """Gathers what is found of the statements."""
+    """Collects findings on the statements."""
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
@@ -239,7 +238,7 @@ class _StatementFindings:
 
 
 def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, manifest: Manifest) -> None:
-    """Read every statement of the folder, and hold it against the release."""
+    """Read every statement of the folder, and check it against the release."""
     for path in sorted(folder.iterdir()):
         name = f"{ATTESTATIONS_FOLDER}/{path.name}"
         known = path.name.endswith(SUFFIX) and not path.name.startswith(".")
@@ -258,7 +257,7 @@ def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, m
 def _check_statement(
     gathered: _StatementFindings, file: str, envelope: SignedEnvelope, public: Path, manifest: Manifest
 ) -> None:
-    """Hold one statement against the release."""
+    """Check one statement against the release."""
     name = f"{ATTESTATIONS_FOLDER}/{file}"
     if file == RELEASE:
         same = _is_release_statement(envelope, public, manifest)
@@ -323,12 +322,12 @@ def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
 
 
 def _unique_keys(keys: Sequence[TrustedKey]) -> Iterable[TrustedKey]:
-    """Return each key once, by the first name that it is given."""
+    """Return each key once, by its first name."""
     return {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
 
 
 def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -> list[str]:
-    """Return which results carry a signature of a key that is trusted here."""
+    """Return the results signed by a trusted key."""
     named = []
     for name, result in gathered.results.items():
         by = next((trusted for trusted in keys if result.signed_by(trusted.key)), None)

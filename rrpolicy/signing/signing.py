@@ -1,4 +1,4 @@
-"""Signing: a release by its steward, the same statement by who approves it, and what was verified by who audited it."""
+"""Signing: a release by its steward, the same statement by its approver, and a verification by its auditor."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ SUFFIX = ".dsse.json"
 
 @frozen
 class Signature:
-    """A signature that was written.
+    """A written signature.
 
     Attributes:
         file: the envelope.
         keyid: of the key.
         others: ids of the keys that had signed the same statement before.
-        required: how many keys must sign, as the release says.
+        required: number of keys that must sign, from the release.
     """
 
     file: Path
@@ -65,20 +65,20 @@ class Signature:
 
 
 def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -> Signature:
-    """Sign a release, or add a signature to the one that is there.
+    """Sign a release, or add a signature to an existing one.
 
-    What is signed is what the bundle itself says, verified first as far as it goes without the table; who wants more
-    verifies it with the table before.
+    The bundle's statement is signed, after a verification without the table; verify with the table first for a higher
+    level.
 
     Args:
         bundle: the folder with public/ and audit/.
         signer: the key.
-        plugins: distributions that may be imported if the bundle names them.
+        plugins: distributions that the bundle may import.
 
     Raises:
         RequirementError: RR110 to RR137 if the bundle does not verify; nothing is signed.
         PolicyError: RR260 if it is no bundle with audit/.
-        RefusedError: RR431 if this key has signed it, or its statement is of something else; RR407, RR408.
+        RefusedError: RR431 if this key has signed it, or its statement is on another subject; RR407, RR408.
     """
     if not (bundle / "audit").is_dir():
         message = f"{bundle} has no audit/, and what is signed covers it"
@@ -99,13 +99,13 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
 
 
 def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, now: datetime) -> Signature:
-    """Sign what was verified: only what passed.
+    """Sign a verification that passed.
 
     Args:
         bundle: the folder.
-        found: of it.
+        found: the verification.
         signer: the auditor's key.
-        now: when it was verified.
+        now: time of the verification.
 
     Raises:
         RequirementError: if the release is not verified; nothing is signed.
@@ -126,20 +126,20 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
 
 
 def approval_path(policy: Path) -> Path:
-    """Return where the approvals of a policy's file lie."""
+    """Return the path of the approvals of a policy's file."""
     return policy.with_name(f"{policy.stem}.{APPROVAL_FILE}")
 
 
 def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
-    """Approve a policy, or add a signature to an approval; one of what the policy was before is replaced.
+    """Approve a policy, or add a signature to an approval; an approval of an earlier version is replaced.
 
     Args:
-        policy: as its file states it.
-        file: that.
+        policy: from its file.
+        file: of the policy.
         signer: the approver's key.
 
     Raises:
-        RefusedError: RR431 if this key has approved it, or another thing lies there; RR407, RR408.
+        RefusedError: RR431 if this key has approved it, or the path holds another file; RR407, RR408.
     """
     payload = approval_statement(policy.name, policy.version, policy.digest(), policy.governance.digest())
     place, keyid = approval_path(file), signer.public_key.keyid
@@ -156,13 +156,13 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
 
 
 def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
-    """Put a signed notice beside the signatures of a release that it is not to be used any more.
+    """Add to the signatures of a release a signed notice that it is no longer to be used.
 
     Args:
         bundle: the folder.
-        reason: why, in words.
+        reason: in words.
         signer: the key.
-        now: when.
+        now: time of the recall.
 
     Raises:
         PolicyError: RR250 if the reason is empty; RR260 if there is no release.
@@ -182,7 +182,7 @@ def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) 
 
 @contextmanager
 def _lock_statements(bundle: Path) -> Iterator[Path]:
-    """Yield the folder of the statements, held so that two who sign at once do not lose one another's signature."""
+    """Yield the folder of the statements, locked so that two concurrent signers do not lose a signature."""
     folder = bundle / ATTESTATIONS_FOLDER
     try:
         folder.mkdir(exist_ok=True)
@@ -194,7 +194,7 @@ def _lock_statements(bundle: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock_for_signing(folder: Path) -> Iterator[None]:
-    """Hold a folder so that nobody else signs what lies in it meanwhile."""
+    """Lock a folder against other signers."""
     import fcntl
 
     try:
@@ -216,7 +216,7 @@ def _read(file: Path) -> SignedEnvelope:
 
 
 def _replace_file(file: Path, content: bytes) -> None:
-    """Write a file whole, in the place of an earlier one: a signature is added, none is lost."""
+    """Write a file whole, in place of an earlier one: a signature is added, no signature is lost."""
     made = file.with_name(f".{file.name}.{random_suffix()}")
     try:
         with cleanup_on_exit(made):

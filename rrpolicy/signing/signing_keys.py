@@ -1,6 +1,6 @@
-"""Ed25519 keys of people who sign: the private one in PKCS#8 under a passphrase, the public one beside it, both as PEM.
+"""Ed25519 keys of signers: a private key in PKCS#8 under a passphrase and a public key in the same folder, both PEM.
 
-They are no keys of a release: nothing is drawn with them, and who has the public one learns nothing of a table.
+They are no keys of a release: nothing is drawn with them, and the public key discloses nothing about a table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from securesystemslib.signer import CryptoSigner, Key, SSlibKey
 
 PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
-"""The environment variable that holds the passphrase where nobody can be asked."""
+"""The environment variable with the passphrase for use without a terminal."""
 _LARGEST = 1 << 16
 
 
@@ -33,8 +33,8 @@ class TrustedKey:
 
     Attributes:
         name: of its file.
-        key: itself.
-        least: of an auditor's, the least level to which the release must have been verified.
+        key: the key.
+        least: for an auditor, the lowest accepted verification level.
     """
 
     name: str
@@ -42,18 +42,17 @@ class TrustedKey:
     least: VerificationLevel = VerificationLevel.PUBLIC
 
     def __str__(self) -> str:
-        """Return the file's name, which people know it by, with the id."""
         return f"{self.name} ({self.key.keyid[:16]}…)"
 
 
 def signing_passphrase(*, new: bool = False) -> bytes:
-    """Return the passphrase of a signing key: from the environment, else asked for on the terminal.
+    """Return the passphrase of a signing key, from the environment or else from the terminal.
 
     Args:
-        new: for a key that is being made, so that it is asked for twice.
+        new: for a new key, so that it is entered twice.
 
     Raises:
-        RefusedError: RR430 if there is none, it is too short, or the two differ.
+        RefusedError: RR430 if there is no passphrase, it is too short, or the two differ.
     """
     try:
         return asked(PASSPHRASE, "the signing key", new=new)
@@ -62,17 +61,17 @@ def signing_passphrase(*, new: bool = False) -> bytes:
 
 
 def make_signing_key(path: Path, secret: bytes | None) -> str:
-    """Write a new key pair: the private one into a file that only its owner may read, the public one beside it.
+    """Write a new key pair into a folder: the private key in a file that only its owner may read, and the public one.
 
     Args:
         path: of the private key; the public one has `.pub` added.
-        secret: the passphrase; None for a key that nothing protects but its file.
+        secret: the passphrase; None for a key protected only by its file.
 
     Returns:
         The id of the key.
 
     Raises:
-        RefusedError: RR411 if one of the files is there, RR407 or RR408 if they cannot be written.
+        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
     """
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import (
@@ -94,7 +93,7 @@ def make_signing_key(path: Path, secret: bytes | None) -> str:
 
 
 def public_path(path: Path) -> Path:
-    """Return where the public half of a key lies."""
+    """Return the path of the public half of a key."""
     return path.with_name(path.name + ".pub")
 
 
@@ -103,10 +102,10 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
 
     Args:
         path: of the PEM file.
-        secret: the passphrase; None: it is asked for where the file needs one.
+        secret: the passphrase; None to enter it on the terminal if the file needs one.
 
     Raises:
-        RefusedError: RR430 if it is no such key, others may read it, or the passphrase is wrong.
+        RefusedError: RR430 if it is no such key, if others may read it, or the passphrase is wrong.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -130,7 +129,7 @@ def read_public(path: Path) -> SSlibKey:
     """Read a public key to verify with.
 
     Raises:
-        RefusedError: RR430 if it is none.
+        RefusedError: RR430 if it is no such key.
     """
     key = parse_public_key(_read_key_file(path))
     if key is None:
@@ -139,7 +138,7 @@ def read_public(path: Path) -> SSlibKey:
 
 
 def parse_public_key(content: bytes) -> SSlibKey | None:
-    """Return the public Ed25519 key of a PEM file's content; None if it is none."""
+    """Return the public Ed25519 key of a PEM file's content; None if it is no such key."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -156,17 +155,17 @@ def read_trusted_keys(paths: Iterable[str | os.PathLike[str]]) -> list[TrustedKe
     """Read the public keys that a verifier trusts.
 
     Raises:
-        RefusedError: RR430 if one is none.
+        RefusedError: RR430 if one is no public key.
     """
     return [TrustedKey(Path(path).name, read_public(Path(path))) for path in paths]
 
 
 def read_auditor_keys(stated: Iterable[str | os.PathLike[str]]) -> list[TrustedKey]:
-    """Read the public keys of auditors, each as `FILE` or, with the least level that it vouches for, `FILE=LEVEL`.
+    """Read the public keys of auditors, each as `FILE` or, with the lowest verification level to accept, `FILE=LEVEL`.
 
     Raises:
         RefusedError: RR430 if one is no key.
-        PolicyError: RR250 if a level is none.
+        PolicyError: RR250 if a level is unknown.
     """
     found = []
     for path in stated:

@@ -1,7 +1,7 @@
-"""The statement that a release is signed by: an in-toto Statement v1, a function of the release's own records.
+"""The statement that a release is signed by: an in-toto Statement v1, a function of the release's records.
 
-Whoever has the bundle writes it again, byte for byte; a signature is then one of these bytes. Who has public/ alone
-believes what it says of audit/, and checks the rest.
+A verifier with the bundle reconstructs it byte for byte; a signature is over these bytes. A verifier with public/ alone
+trusts its digests of audit/, and checks the rest.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from rrpolicy.serialization.writing import plain, record
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
 RELEASE = "urn:rrpolicy:attestation:release:1"
-"""The predicate's type: what a steward states of a release."""
+"""Predicate type: a steward's statement on a release."""
 APPROVAL = "urn:rrpolicy:attestation:approval:1"
-"""What an approver states of a policy."""
+"""Predicate type: an approver's statement on a policy."""
 RECALL = "urn:rrpolicy:attestation:recall:1"
-"""What a steward states of a release that is not to be used any more."""
+"""Predicate type: a steward's statement on a release that is no longer to be used."""
 SIGNED_AT = (
     *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
     *("findings", "utility", "derived", "assumptions"),
 )
-"""Fields of release.json that the predicate repeats, so that who reads the statement alone knows what was promised."""
+"""Fields of release.json that the predicate repeats, so that the statement alone contains the guarantees."""
 
 
 @frozen
 class AuditDigests:
-    """What the statement says of audit/: SHA-256 in hexadecimal digits.
+    """The statement's digests of audit/: SHA-256 in hexadecimal digits.
 
     Attributes:
         record: of audit.json.
         policy_file: of the policy as written; None if it is not in the bundle.
-        plan: of what was executed.
+        plan: of the executed plan.
     """
 
     record: str
@@ -55,7 +55,7 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
     Args:
         manifest: release.json, whose digests of the other files are checked elsewhere.
         file: digest of its bytes.
-        audit: what it says of audit/.
+        audit: digests of audit/.
     """
     public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
     subjects = {f"public/{MANIFEST_FILE}": _hex(file), **public, f"audit/{auditing.AUDIT_FILE}": audit.record}
@@ -81,13 +81,13 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
 
 
 def approval_statement(name: str, version: str, policy: str, governance: str) -> bytes:
-    """Return the bytes by which a policy is approved: what it means, and what was declared and decided.
+    """Return the bytes by which a policy is approved: its meaning, declarations and approvals.
 
     Args:
         name: of the policy.
         version: likewise.
-        policy: digest of its resolved meaning.
-        governance: digest of what people declared and decided.
+        policy: SHA-256 of the resolved policy.
+        governance: digest of declarations and approvals.
     """
     subjects = {"policy": policy, "governance": governance}
     return canonical(
@@ -106,7 +106,7 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
     Args:
         bundle: its folder.
         reason: in words.
-        when: the time, as ISO 8601 has it.
+        when: the time, in the format of ISO 8601.
     """
     return canonical(
         {
@@ -124,7 +124,7 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
 
 
 def bundle_statement(bundle: Path) -> bytes:
-    """Return the bytes that a bundle's release is signed by.
+    """Return the bytes by which a bundle's release is signed.
 
     Args:
         bundle: the folder with public/ and audit/.
@@ -140,17 +140,17 @@ def bundle_statement(bundle: Path) -> bytes:
 
 
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
-    """Return what a statement says of audit/, from its files.
+    """Return a statement's digests of audit/, from its files.
 
     Args:
         folder: audit/.
-        withheld: the release withholds its matrices. A statement then has no digest by which a guess of them could be
-            confirmed: that of the plan is one with the tag of the source, and there is none of the policy's file.
+        withheld: the release withholds its matrices. The statement then contains no digest that could confirm a guess
+            of them: the plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
 
     Raises:
         OSError: if one cannot be read.
         ValueError: if audit.json cannot be read.
-        KeyError: if it says nothing of the plan.
+        KeyError: if it contains nothing on the plan.
     """
     told = read_document(folder / auditing.AUDIT_FILE)
     written = folder / auditing.POLICY_FILE_NAME
@@ -160,10 +160,10 @@ def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
 
 
 def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
-    """Return what a statement says of audit/, believed: for who has public/ alone.
+    """Return a statement's digests of audit/ unverified: for verifiers who have public/ alone.
 
     Raises:
-        KeyError: if it says nothing of that form.
+        KeyError: if there are no such digests.
         TypeError: likewise.
         StopIteration: likewise.
     """

@@ -1,4 +1,4 @@
-"""What an auditor signs: an in-toto Simple Verification Result. It lists what was recomputed and holds, no more."""
+"""An auditor's signed statement: an in-toto Simple Verification Result. It lists only recomputed, valid properties."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def verification_statement(bundle: Path, found: Verification, now: datetime) -> 
     Args:
         bundle: the folder, or public/ alone.
         found: a verification that passed.
-        now: when.
+        now: time of the verification.
 
     Raises:
         PolicyError: RR260 if there is no readable release.
@@ -61,14 +61,14 @@ def verification_statement(bundle: Path, found: Verification, now: datetime) -> 
 
 
 def verified_properties(found: Verification, *, withheld: bool = False) -> Iterator[str]:
-    """Yield what was verified, each under a name of its own; nothing that failed, is undecided or is believed.
+    """Yield the verified properties, each under a separate name; failed, undecided and unverified ones are omitted.
 
-    A level counts with those below it. A requirement that holds given the published parameters has a name of its own,
-    so that nobody takes it for one that holds.
+    A level includes those below it. A requirement that holds given the published parameters has a different name, so
+    that it is not read as unconditional.
 
     Args:
         found: a verification that passed.
-        withheld: name no limits: the release withholds its matrices, which may follow from them.
+        withheld: omit limits: the release withholds its matrices, which may follow from them.
     """
     for level in VerificationLevel:
         if level <= found.level:
@@ -82,6 +82,6 @@ def verified_properties(found: Verification, *, withheld: bool = False) -> Itera
 
 
 def _property_word(text: str) -> str:
-    """Return text in capitals with low lines, numbers and comparisons kept apart."""
+    """Return text in capitals with underscores, with numbers and comparisons kept distinct."""
     spelled = text.replace(">=", " at least ").replace("<=", " at most ").replace("/", " of ").replace(".", " point ")
     return re.sub(r"[^A-Z0-9]+", "_", spelled.upper()).strip("_")

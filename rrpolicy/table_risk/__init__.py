@@ -1,1 +1,1 @@
-"""Measuring a table that somebody else anonymised."""
+"""Risk measures of an anonymised table from another source."""

@@ -1,4 +1,4 @@
-"""Measuring a table as a caller asks for it: thresholds validated as a policy's entries are, the policy opened."""
+"""Measuring a table for a caller: thresholds validated like a policy's entries, the policy opened."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ def run_table_check(  # noqa: PLR0917 each is another thing
 
 
 _OF_ANY = ("sampling_fraction",)
-"""What a call says of the table, and some model's options hold too."""
+"""Names that are both options of a call and of some models."""
 
 
 def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirement]:
-    """Return thresholds as requirements: of every model that is told of classes, by the option that it asks with.
+    """Turn thresholds into requirements, for every class-based model, by its limit option.
 
     Args:
         registry: of the models.
-        thresholds: of all models, by the names of their options; None for what is not asked.
+        thresholds: of all models, by the names of their options; None for unset ones.
 
     Raises:
-        PolicyError: RR250 if one makes no sense.
+        PolicyError: RR250 if one is invalid.
     """
     found = []
     models = class_models(registry)
@@ -87,7 +87,7 @@ def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) ->
 def _threshold_requirement(
     model: str, options: type[BaseModel], given: dict[str, Any], called: Mapping[str, str]
 ) -> Requirement:
-    """Validate thresholds as a policy's entry would be."""
+    """Validate thresholds like a policy's entry."""
     try:
         return Requirement(model, options.model_validate(given))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Findings on counted classes: held against requirements, or everything that can be measured of them."""
+"""Findings on counted classes: checked against requirements, or all available measures."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITH_AN_ORDER = {TypeFamily.INTEGER, TypeFamily.REAL, TypeFamily.MOMENT}
 
 
 def class_models(registry: Registry) -> dict[str, ClassModel]:
-    """Return how models are told of classes, by name, of all that are."""
+    """Return the class-based models, by name."""
     offered = {name: getattr(model, "of_classes", None) for name, model in registry.privacy_models.items()}
     return {name: told for name, told in offered.items() if told is not None}
 
@@ -63,7 +63,7 @@ class Measurer:
         return findings
 
     def measure(self, tally: ClassCounts, sensitive: Sequence[str]) -> Iterator[Finding]:
-        """Yield what every model and kind reaches, without limits."""
+        """Yield the achieved values of every model and kind, without limits."""
         for column in (None, *(self._column(name, tally) for name in sensitive)):
             for told in class_models(self.registry).values():
                 yield from told.measure(column, tally.classes)
@@ -79,7 +79,7 @@ class Measurer:
         return names
 
     def _column(self, name: str, tally: ClassCounts) -> Protected:
-        """Return what is known of a column: from the policy, else from the type of its values."""
+        """Return the properties of a column: from the policy, else from the type of its values."""
         attribute = self.attributes.get(name)
         if attribute is None:
             return Protected(name, self.families[name] in _WITH_AN_ORDER)
@@ -89,7 +89,7 @@ class Measurer:
 
 
 def _require_known_population(requirement: Requirement, told: ClassModel, tally: ClassCounts) -> None:
-    """Raise RR250 if it cannot be held to classes of which too little is known of the population."""
+    """Raise RR250 if the requirement needs more data on the population than the classes have."""
     people = tally.classes.population
     if requirement.needs_reference and (people is None or (told.counted and people.standing is not Standing.EXACT)):
         hint = "name a table of the population with --reference"
@@ -99,7 +99,7 @@ def _require_known_population(requirement: Requirement, told: ClassModel, tally:
 
 
 def _require_applicable(told: ClassModel, options: object, column: Protected) -> None:
-    """Raise if a column cannot be held to options: for what it lacks (RR250), or a value without a place (RR313)."""
+    """Raise if options do not apply to a column: for missing properties (RR250), or a value out of order (RR313)."""
     lacking = told.lacks(options, column)
     if lacking is not None:
         hint = f"in a --policy: {lacking[1]}; or take another --{told.kind}"

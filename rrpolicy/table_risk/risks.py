@@ -1,4 +1,4 @@
-"""Risks of records in a table, and of people in its population: what a call says of these, and what is measured."""
+"""Risks of records in a table, and of people in its population: options of a call, and measures."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _NAME = "rrpolicy_reference"
 
 @frozen
 class PopulationOptions:
-    """What a call says of the population, and which risks it asks for.
+    """A call's description of the population, and the risks to measure.
 
     Attributes:
-        weights: the column that says how many people a record stands for.
+        weights: the column of survey weights: the number of people that a record represents.
         fraction: the share of the population that is in the table, in (0, 1].
         reference: a table of the whole population.
-        suda: the most attributes of a minimal sample unique; None if they are not asked for.
+        suda: the maximum number of attributes of a minimal sample unique; None without special uniques.
     """
 
     weights: str | None = None
@@ -57,12 +57,12 @@ class PopulationOptions:
 
     @property
     def anything(self) -> bool:
-        """Whether it asks for risks."""
+        """Whether any risk is to be measured."""
         return self != NO_POPULATION
 
     @property
     def weighs(self) -> bool:
-        """Whether it says something of the population."""
+        """Whether the population is described."""
         return (self.weights, self.fraction, self.reference) != (None, None, None)
 
     def weight(self, snapshot: TableSnapshot) -> str | None:
@@ -94,10 +94,10 @@ NO_POPULATION = PopulationOptions()
 def parse_population_options(
     weights: str | None, fraction: object, reference: InputTable | None, suda: int | None
 ) -> PopulationOptions:
-    """Return what a call says, validated.
+    """Return the options of a call, validated.
 
     Raises:
-        PolicyError: RR250 if it makes no sense.
+        PolicyError: RR250 if they are contradictory.
     """
     told = {"--weights": weights, "--sampling-fraction": fraction, "--reference": reference}
     named = [name for name, value in told.items() if value is not None]
@@ -118,11 +118,11 @@ def parse_population_options(
 
 @frozen
 class ReferencePeople:
-    """The people of a reference table, by what makes a class.
+    """The people of a reference table, grouped by class key.
 
     Attributes:
-        people: `k0`, `k1`, … and how many, `p`.
-        keys: SQL of the same of the table that is measured.
+        people: class keys `k0`, `k1`, …, and the number of people, `p`.
+        keys: SQL of the same keys in the measured table.
         total: people in all.
     """
 
@@ -133,7 +133,7 @@ class ReferencePeople:
     name = _NAME
 
     def known(self, cursor: duckdb.DuckDBPyConnection) -> list[str]:
-        """Return SQL of what makes a class, the people made known to a cursor."""
+        """Return SQL of the class keys after registering the people with a cursor."""
         cursor.register(_NAME, self.people)
         return list(self.keys)
 
@@ -144,9 +144,9 @@ def read_reference_people(
     """Count the people of a reference table.
 
     Args:
-        told: what the call says.
-        known: the columns that make a class.
-        snapshot: the table that is measured. Numbers compare with numbers, other types by their text.
+        told: options of the call.
+        known: the columns that define a class.
+        snapshot: the measured table. Numbers compare with numbers, other types by their text.
         registry: of engines.
         scratch: folder for spilling.
 
@@ -182,7 +182,7 @@ def read_reference_people(
 def class_population(
     told: PopulationOptions, counted: ClassCounts, reference: ReferencePeople | None, name: str
 ) -> Population | None:
-    """Return what is known of the population of counted classes; None if nothing is.
+    """Return the population data of counted classes; None if the population is unknown.
 
     Raises:
         DataError: RR337 if a class has more records than people.
@@ -205,13 +205,13 @@ def class_population(
 def distinct_combinations(
     told: PopulationOptions, known: Sequence[str], snapshot: TableSnapshot, left_out: str | None
 ) -> DistinctCombinations | None:
-    """Return the distinct combinations of what makes a class; None if special uniques are not asked for.
+    """Return the distinct combinations of class keys; None without special uniques.
 
     Args:
-        told: what the call says.
+        told: options of the call.
         known: the columns.
         snapshot: the table.
-        left_out: SQL of whether a record is in no class.
+        left_out: SQL condition that holds for records in no class.
     """
     if told.suda is None:
         return None
@@ -239,7 +239,7 @@ def distinct_combinations(
 def population_risks(
     classes: Classes, told: PopulationOptions, combined: DistinctCombinations | None
 ) -> Iterator[Finding]:
-    """Yield what is measured of records, and of people as far as the population is known."""
+    """Yield measures for records, and for people if the population is known."""
     yield from class_size_findings(classes)
     people = classes.population
     if people is not None:

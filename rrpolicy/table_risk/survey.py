@@ -1,4 +1,4 @@
-"""The design of a survey in a table that is measured: refused as a release refuses it, and what errors will lack."""
+"""The survey design of a measured table: refused like a release's, with its limitations for errors."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
-    """Return what must be known of the design that a policy states, as far as a table has its columns.
+    """Return the limitations that follow from a policy's survey design, if a table has its columns.
 
     Args:
-        policy: that states it.
+        policy: with the design.
         snapshot: the table.
-        weighed: whether the call says something of the population already.
+        weighed: whether the call describes the population.
 
     Raises:
-        DataError: RR144 for weights that are none, RR314 for records without a weight, a stratum or a cluster.
+        DataError: RR144 for invalid weights, RR314 for records without a weight, a stratum or a cluster.
     """
     columns = {
         name: a
@@ -64,7 +64,7 @@ def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: b
 
 
 def _condition_counts(snapshot: TableSnapshot, *conditions: str) -> list[int]:
-    """Return how many records satisfy each condition."""
+    """Return the number of records that satisfy each condition."""
     counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
     query = f"SELECT {counts} FROM {snapshot.source}"  # noqa: S608 quoted
     return [int(n) for n in snapshot.connection.cursor().execute(query).fetchall()[0]]

@@ -1,9 +1,9 @@
-"""Measuring a table that somebody else anonymised: equivalence classes counted in one pass, and what they reach.
+"""Risk measures of an anonymised table from another source: equivalence classes counted in one pass.
 
-How `check-table` reads a table that somebody else wrote: as its policy says, else as the file itself shows.
+`check-table` reads a foreign table by its policy, else by the format detected in the file.
 
 A policy describes the original; the table at hand may be a copy in the same spelling, or a release, which has commas
-and UTF-8. Where the columns are found as `[source.csv]` says, it holds; elsewhere the spelling is told from the file.
+and UTF-8. If the columns are found with `[source.csv]`, it applies; otherwise the format is detected in the file.
 """
 
 from __future__ import annotations
@@ -55,17 +55,17 @@ if TYPE_CHECKING:
 
 
 def unescaped_snapshot(snapshot: TableSnapshot, uri: str) -> TableSnapshot:
-    """Return a table; of a CSV file beside the release.json that names it, what escapes text is taken off.
+    """Return the table; in a CSV file listed in an adjacent release.json, escape characters of text are removed.
 
     Args:
-        snapshot: the table, as its file holds it.
+        snapshot: the table, as in its file.
         uri: of the file.
     """
     path = Path(uri.removeprefix("csv:"))
     try:
         manifest = read_release(path.parent)
     except PolicyError:
-        return snapshot  # it lies in no bundle
+        return snapshot  # it is in no bundle
     stated = manifest.data.tables
     here = (t for t in manifest.tables if t.name in stated and stated[t.name].files == (path.name,))
     escaped = (c.name for table in here for c in table.columns if manifest.escaped(c))
@@ -82,11 +82,11 @@ _TOLD = {"delimiter": "delimiter {!r}", "encoding": "encoding {}", "decimal": "d
 def table_reading(
     uri: str, policy: Policy | None, columns: Collection[str], scratch: Path
 ) -> tuple[Reading, str | None]:
-    """Return how a table is to be read, and what must be said of it.
+    """Return the settings to read a table with, and a remark on them.
 
     Args:
         uri: of the table, its path resolved.
-        policy: that it is measured with.
+        policy: to measure it with.
         columns: that the call or the policy names.
         scratch: where a copy of the file may be made; the caller wipes it.
     """
@@ -101,7 +101,7 @@ def table_reading(
 
 
 def _missing_codes_by_column(policy: Policy) -> Iterator[tuple[str, tuple[Value, ...]]]:
-    """Yield the codes of missing values by column, under its old and its new name; a category is no code."""
+    """Yield the codes of missing values by column, under its old and its new name; categories are excluded."""
     for attribute in policy.attributes.values():
         codes = policy.reading.codes(attribute.name)
         told = tuple(code for code in codes if code not in (attribute.domain or ()))
@@ -109,7 +109,7 @@ def _missing_codes_by_column(policy: Policy) -> Iterator[tuple[str, tuple[Value,
 
 
 def _csv_column_names(path: str, settings: CsvSettings, scratch: Path) -> list[str]:
-    """Return the column names that a file has if it is spelled so; nothing if it cannot be."""
+    """Return the column names of a file if it is read with these settings; empty if it cannot be read."""
     try:
         return readable_text_file(path, settings, scratch).header()[0]
     except (UnicodeError, csv.Error, OSError, EOFError, zlib.error, DataError):
@@ -117,7 +117,7 @@ def _csv_column_names(path: str, settings: CsvSettings, scratch: Path) -> list[s
 
 
 def _csv_settings_text(found: CsvSettings) -> str | None:
-    """Return how a file is spelled where that is not plain."""
+    """Return the settings of a CSV file in words where they differ from the default."""
     plain = CsvSettings()
     told = [
         words.format(getattr(found, key)) for key, words in _TOLD.items() if getattr(found, key) != getattr(plain, key)
@@ -127,23 +127,23 @@ def _csv_settings_text(found: CsvSettings) -> str | None:
 
 
 LOOKED_AT = 2048
-"""Records of which all must look like lists for a column of text to be taken for lists."""
+"""Number of first records that must all have the form of a list for a text column to be read as lists."""
 
 
 @frozen
 class TableRiskRequest:
-    """What is asked of a table.
+    """A request to measure a table.
 
     Attributes:
         uri: of the table.
         table: inside a database.
-        known: the columns that make a class, also several with commas between; None for those of the policy.
+        known: the columns that define a class, also several with commas between; None for those of the policy.
         sensitive: the columns counted in each class, likewise.
-        policy: tells roles, the order of sensitive values and their hierarchies, and brings its requirements.
-        requirements: to hold, besides the policy's; without any, everything is measured.
-        suppressed: the text that stands for a suppressed value; records that have it in all known columns are in no
-            class. None if they are a class like any other.
-        said: what the call says of the population, and which risks it asks for.
+        policy: source of roles, the order of sensitive values, their hierarchies, and requirements.
+        requirements: in addition to the policy's; if there are none, everything is measured.
+        suppressed: the text of a suppressed value; records with it in all known columns are in no class. None if they
+            form a class like any other.
+        said: description of the population, and the risks to measure.
     """
 
     uri: str
@@ -157,7 +157,7 @@ class TableRiskRequest:
 
     @property
     def named(self) -> frozenset[str]:
-        """Return the columns that the call or the policy names, as far as commas tell them apart."""
+        """Return the columns that the call or the policy names; commas separate names."""
         given = [part for name in (*(self.known or ()), *(self.sensitive or ())) for part in (name, *name.split(","))]
         released = self.policy.released if self.policy else ()
         return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
@@ -165,18 +165,18 @@ class TableRiskRequest:
 
 @frozen
 class TableCheck(GatedResult):
-    """What was found of a table.
+    """Risk measures of a table.
 
     Attributes:
         name: the table, as messages name it.
         records: rows, suppressed ones included.
         classes: equivalence classes.
         suppressed: records in no class.
-        known: the columns that make a class.
+        known: the columns that define a class.
         sensitive: the columns counted in each.
-        findings: held against a limit each, or measured.
-        remarks: what must be known to read them.
-        risks: measured of records and of the population; no limit is held against them.
+        findings: each with a limit, or measured.
+        remarks: information needed to read them.
+        risks: measured for records and for the population; without limits.
     """
 
     name: str
@@ -191,7 +191,7 @@ class TableCheck(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return the thresholds that are not reached (RR101), and those that an estimate may not decide (RR103)."""
+        """Return the thresholds that are not met (RR101), and those that an estimate may not decide (RR103)."""
         return blocking_problems([finding for finding in self.findings if finding.verdict is not None], ())
 
     def to_json(self) -> dict[str, Json]:
@@ -214,16 +214,16 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
     """Count a table's classes once and measure them.
 
     Args:
-        asked: which table, and what is asked of it.
+        asked: the table and the measures.
         registry: of models and engines.
         scratch: folder for spilling; the caller wipes it.
 
     Raises:
-        PolicyError: RR250 if the call makes no sense.
+        PolicyError: RR250 if the call is contradictory.
         DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
-            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if what is
-            said of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
-            cluster, and the policy says which columns these are.
+            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if the
+            description of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
+            cluster although the policy names these columns.
     """
     with open_groupable_table(asked, registry, scratch) as (snapshot, spelled):
         columns = TableColumns.of(asked, snapshot)
@@ -269,10 +269,10 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
 def open_groupable_table(
     asked: TableRiskRequest, registry: Registry, scratch: Path
 ) -> Iterator[tuple[TableSnapshot, str | None]]:
-    """Open a table whose records can be grouped, with what must be said of how its file is spelled.
+    """Open a table whose records can be grouped, with a remark on the detected file format.
 
     Args:
-        asked: which table.
+        asked: the table.
         registry: of engines.
         scratch: folder for spilling; the caller wipes it.
 
@@ -292,10 +292,10 @@ def open_groupable_table(
 
 @frozen
 class TableColumns:
-    """The table's columns and what they are.
+    """The table's columns by their use.
 
     Attributes:
-        known: those that make a class.
+        known: those that define a class.
         sensitive: those counted in each.
         attributes: the policy's attributes by the table's columns.
         lacking: known attributes of the policy that the table does not have.
@@ -352,7 +352,7 @@ class TableColumns:
         return replace(counted, classes=replace(counted.classes, population=people))
 
     def left_out(self, snapshot: TableSnapshot, asked: TableRiskRequest) -> str | None:
-        """Return SQL of whether a record is in no class; None if every record is in one."""
+        """Return an SQL condition that holds for records in no class; None if every record is in a class."""
         if asked.suppressed is None or not self.known:
             return None
         return " AND ".join(
@@ -360,7 +360,7 @@ class TableColumns:
         )
 
     def remarks(self, asked: TableRiskRequest, snapshot: TableSnapshot) -> list[str]:
-        """Return what must be known to read the findings."""
+        """Return the information needed to read the findings."""
         said = []
         if asked.suppressed is None and self.known:
             texts = [f"CAST({snapshot.stored[name].typed} AS VARCHAR) = '*'" for name in self.known]
@@ -387,7 +387,7 @@ class TableColumns:
         return None if attribute is None else attribute.domain
 
     def _within(self, name: str, value: Value, snapshot: TableSnapshot) -> str:
-        """Return SQL of whether a released value may stand for a category, on any level of its hierarchy."""
+        """Return an SQL condition: whether a released value may represent a category, on any level of its hierarchy."""
         column = next((c for c, a in self.attributes.items() if a.name == name), None)
         if column is None or column not in self.known:
             raise DataError(Problem("RR311", f"`where` names '{name}', which is no column that makes a class"))
@@ -399,7 +399,7 @@ class TableColumns:
 
 
 def _split_names(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:
-    """Split names at commas; what is a column's name as it stands is not split."""
+    """Split names at commas, except names that are themselves names of columns."""
     if given is None:
         return None
     parts = [[g] if g in snapshot.stored else [part.strip() for part in g.split(",")] for g in given]
@@ -419,7 +419,7 @@ def _require_valid_columns(known: tuple[str, ...], sensitive: tuple[str, ...], s
 
 
 def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> None:
-    """Check that columns are there and hold one value a record.
+    """Check that columns exist and hold one value per record.
 
     Raises:
         DataError: RR311 if one is missing, RR312 if it holds lists.
@@ -433,12 +433,12 @@ def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> Non
 
 
 def _similar_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return names that hold another, such as the `age_group` that `age` was released as."""
+    """Return column names that contain another name, such as `age_group` for `age`."""
     return [other for other in names if name.lower() in other.lower()]
 
 
 def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
-    """Raise if a column holds lists: of the sets that hide a value, each would be taken for one value."""
+    """Raise if a column holds lists: each set that hides a value would be taken for one value."""
     for name in names:
         stored = snapshot.stored[name]
         lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
@@ -455,7 +455,7 @@ def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
 
 
 def _require_file(uri: str) -> None:
-    """Raise if a folder is named, and say which file of a release holds its records."""
+    """Raise if the path is a folder; the message names the file of a release that holds its records."""
     folder = Path(uri)
     if folder.is_dir():
         likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE_FORMATS]

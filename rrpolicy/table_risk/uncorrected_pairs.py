@@ -1,4 +1,4 @@
-"""What holds of two columns of a table whose matrices are not at hand: counted once, by what is declared of them."""
+"""Valid statements on two columns of a table without its matrices: counted once, by declared properties."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def uncorrected_properties(  # noqa: PLR0917 each is another thing
     half: Collection[str],
     plugins: Sequence[str],
 ) -> Holds:
-    """Say what holds of two columns; see `rrpolicy.what_holds` for the arguments and errors."""
+    """Return the valid statements on two columns; see `rrpolicy.what_holds` for the arguments and errors."""
     drawn = _randomised_columns(columns, randomised, doubly_stochastic, half)
     registry = load_registry(plugins).opening(handed.engines)
     with registry.naming_engines(), scratch_folder() as spilled:
@@ -59,10 +59,10 @@ def uncorrected_properties(  # noqa: PLR0917 each is another thing
 def _randomised_columns(
     columns: Sequence[str], randomised: Collection[str] | None, doubly: Collection[str], half: Collection[str]
 ) -> frozenset[str]:
-    """Return which columns are randomised.
+    """Return the randomised columns.
 
     Raises:
-        PolicyError: RR505 if not two columns are named; RR506 if what is declared contradicts itself.
+        PolicyError: RR505 if not two columns are named; RR506 if the declarations are contradictory.
     """
     if isinstance(columns, str) or len(columns) != 2 or columns[0] == columns[1]:  # noqa: PLR2004 - a pair
         told = columns if isinstance(columns, str) else ", ".join(columns) or "none"
@@ -86,7 +86,7 @@ def _column_name_list(given: Collection[str]) -> list[str]:
 
 
 def _pair_counts(columns: Sequence[str], snapshot: TableSnapshot) -> tuple[list[list[Value | None]], Array]:
-    """Return the categories that occur of each column, sorted with missing ones last, and the records of each pair.
+    """Return the occurring categories of each column, sorted with missing ones last, and the records of each pair.
 
     Raises:
         PolicyError: RR268 if there are too many pairs.
@@ -114,7 +114,7 @@ def _pair_counts(columns: Sequence[str], snapshot: TableSnapshot) -> tuple[list[
 
 
 def _table_label(name: str, columns: Sequence[str], labels: Sequence[Sequence[Value | None]], x: Array) -> str:
-    """Return which table was counted, in words."""
+    """Return a description of the counted table."""
     told = f"{name}: {columns[0]} in {len(labels[0])} rows, {columns[1]} in {len(labels[1])} columns, "
     told += f"{int(x.sum()):,} records"
     if x.shape != (2, 2):

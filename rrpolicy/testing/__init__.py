@@ -1,7 +1,7 @@
-r"""The conformance kit: what every plugin must do, whoever wrote it. There is a check for each kind.
+r"""The conformance kit: checks that every plugin must pass, one for each kind.
 
-Call the checks from the tests of a plugin; each raises AssertionError with the reason in words. The built-ins are held
-to the same checks. Nothing but rrpolicy is needed, and no plugin need be installed.
+Call the checks from the tests of a plugin; each raises AssertionError with the reason in words. The built-ins pass the
+same checks. Nothing but rrpolicy is needed, and no plugin need be installed.
 
     from rrpolicy.testing import check_axis, check_mechanism, open_policy, policy_text
 
@@ -10,7 +10,7 @@ to the same checks. Nothing but rrpolicy is needed, and no plugin need be instal
         policy = open_policy(policy_text('[attributes]\nsex = ...'), [acme_oue])
         check_mechanism(UnaryEncoding(), policy, refused=[{"keep": 2}])
 
-What they are given is made here, too: `open_policy`, `policy_of` and `TableInMemory` for resolved policies and tables
+Inputs of the checks are made here, too: `open_policy`, `policy_of` and `TableInMemory` for resolved policies and tables
 in memory; `policy_text` and `write_csv` for files, which `rrpolicy.release` and the commands take. Several metrics are
 checked in the time of one within `shared_releases`.
 """

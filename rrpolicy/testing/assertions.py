@@ -1,4 +1,4 @@
-"""Assertions that speak, and that `python -O` keeps."""
+"""Assertions with messages, which `python -O` keeps."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RefusedError
 
 
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
-    """Check that options cannot be changed, take no key that they do not know, and refuse what they should.
+    """Check that options are immutable, and refuse unknown keys and invalid tables.
 
     Args:
         kind: the class of the options.
         refused: tables of options that a policy must not state.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     name = getattr(kind, "__name__", repr(kind))
     demand(isinstance(kind, type) and issubclass(kind, BaseModel), f"the options {name} are no class of pydantic")
@@ -46,11 +46,11 @@ def demand(condition: bool, reason: str) -> None:
 
 @contextmanager
 def convert_to_assertion(what: str, *answers: type[Exception]) -> Iterator[None]:
-    """Raise AssertionError for whatever goes wrong inside, in the words of RR413 where it is a plugin's; or decorate.
+    """Raise AssertionError for any error inside, in the words of RR413 if it is a plugin's; or decorate.
 
     Args:
-        what: is asked, for the message.
-        answers: errors that are an answer, and pass.
+        what: the tested request, for the message.
+        answers: errors that are valid responses, and pass.
     """
     try:
         yield

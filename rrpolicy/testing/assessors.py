@@ -1,4 +1,4 @@
-"""What every assessor must do."""
+"""Checks of an assessor."""
 
 from __future__ import annotations
 
@@ -31,26 +31,26 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 SMALL = 1e-6
-"""Constraint values nearer to 0 than this decide nothing, nor do limits nearer to what is achieved."""
+"""Absolute constraint values below this decide nothing, nor do limits nearer to the achieved value."""
 
 
 @convert_to_assertion("what the assessor is asked")
 def check_assessor(
     assessor: Assessor, policy: OpenedPolicy, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
-    """Check that an assessor keeps its promises on examples, and on both sides of what they achieve.
+    """Check that an assessor satisfies its interface on examples, and on both sides of their achieved values.
 
     Args:
-        assessor: what is checked.
-        policy: with a requirement of its model, or several.
-        channels: examples; by default what the policy's mechanism plans for the first table.
-        tables: of as many records; the first fits the channels. By default such as are made up.
+        assessor: to check.
+        policy: with at least one requirement of its model.
+        channels: examples; by default the plan of the policy's mechanism for the first table.
+        tables: of equal numbers of records; the first fits the channels. By default made-up tables.
 
     Returns:
         its findings for the first table, by requirement and channel, for further assertions.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     requirements = [r for r in policy.policy.requirements if r.model == assessor.model]
     demand(bool(requirements), f"the policy has no requirement of {assessor.model}")
@@ -166,7 +166,7 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
 
 
 def _has_per_value_limits(options: BaseModel) -> bool:
-    """Return whether options state limits of single values besides."""
+    """Return whether options also state limits of single values."""
     return any(isinstance(getattr(options, name), Mapping) for name in type(options).model_fields)
 
 
@@ -198,7 +198,7 @@ def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel,
 def _limits_around(
     model: PrivacyModel[Any], requirement: Requirement, finding: Finding
 ) -> Iterator[tuple[Requirement, Verdict]]:
-    """Yield the requirement with limits at what is achieved and on both sides of it, with the verdict of each."""
+    """Yield the requirement with limits at the achieved value and on both sides of it, with the verdict of each."""
     achieved = finding.achieved
     if achieved is None or not 0 < achieved.value < math.inf or finding.limit != requirement.limit:
         return
@@ -227,7 +227,7 @@ def _limits_around(
 
 
 def _with_limit(requirement: Requirement, limit: Fraction) -> Requirement | None:
-    """Return the requirement with another limit; None if it has no option that can be this limit."""
+    """Return the requirement with another limit; None if no option can have this limit."""
     options: BaseModel = requirement.options
     stated = {name: getattr(options, name) for name in options.model_fields_set}
     spelled: list[object] = [int(limit)] if limit.denominator == 1 else []
@@ -245,7 +245,7 @@ def _with_limit(requirement: Requirement, limit: Fraction) -> Requirement | None
 def _check_shortcuts(
     assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
 ) -> None:
-    """Compare what is asked in place of a finding with the finding."""
+    """Compare shortcuts for a finding with the finding."""
     satisfied = finding.verdict is Verdict.SATISFIED
     if assessor.holds is not None:
         held = assessor.holds(requirement, channel, original)
@@ -258,7 +258,7 @@ def _check_shortcuts(
 
 
 def _classes_pass(tests: Sequence[PerClass], requirement: Requirement, channel: Channel, original: Original) -> bool:
-    """Return whether tests of classes are known to let every class of a channel without chance pass."""
+    """Return whether per-class tests certainly let every class of a deterministic channel pass."""
     import numpy as np
 
     from rrpolicy.privacy.classes.equivalence import expected_classes
@@ -307,7 +307,7 @@ def _check_units(
 def _check_floor(
     assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
 ) -> None:
-    """Ask what is reachable by the attributes that are drawn at random: what is satisfied is reachable."""
+    """Assess the attributes that are drawn at random alone: a satisfied requirement is achievable."""
     free = [name for axis in getattr(channel, "axes", ()) if isinstance(axis, Retention) for name in axis.attributes]
     if assessor.floor is None or not free:
         return
@@ -319,7 +319,7 @@ def _check_floor(
 
 
 def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> None:
-    """Assess what is computed from the channel's releases: two labels of a column taken together."""
+    """Assess measures on the channel's releases: two labels of a column merged."""
     for coarser in _coarsen(channel, original.policy):
         kinds = [type(axis) for axis in coarser.axes]
         known = all(issubclass(kind, assessor.axes) for kind in kinds)
@@ -345,7 +345,7 @@ def _coarsen(channel: Channel, policy: Policy) -> Iterator[Product]:
 def _check_realised(
     assessor: Assessor, requirement: Requirement, channel: Channel, policy: OpenedPolicy, original: Original
 ) -> None:
-    """Release, and measure what was written."""
+    """Release, and measure the written data."""
     plan = plan_kit_release(policy, original, channel)
     with draw_release(plan, policy, original, 1) as made, made.written() as written:
         if assessor.measure is not None and assessor.rests_on(requirement) <= Basis.RELEASE:

@@ -1,4 +1,4 @@
-"""What every axis must do."""
+"""Checks of an axis."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ DRAWS = 300_000
 CELLS = 20_000
 BIG = 10_000
 SEEDS = 64
-"""Draws of BIG records that all come out the same although one in BIG changes: a chance below 1e-6."""
+"""Number of draws of BIG records, one in BIG of which changes: all are equal with a probability below 1e-6."""
 ROUNDING = 1e-9
 
 
 @convert_to_assertion("what the axis is asked")
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
-    """Check that an axis keeps the promises of `Axis`, and of `Transition`, `Posterior` and `Readable` if it is one.
+    """Check that an axis satisfies `Axis`, and `Transition`, `Posterior` and `Readable` if it is one.
 
     Args:
         axis: an example of it; check several, with the edges of its parameters.
-        seed: of the draws; a correct axis fails with a chance below 1e-6.
+        seed: of the draws; a correct axis fails with a probability below 1e-6.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     _check_description(axis)
     _check_documents(axis)
@@ -138,7 +138,7 @@ def _check_split(axis: Axis, seed: int) -> None:
 
 
 def _check_one_number(axis: Axis, seed: int) -> None:
-    """Check that what a record releases depends on its own code and number alone, wherever it stands."""
+    """Check that a record's released value depends only on its code and number, not on its position."""
     generator = np.random.default_rng(seed)
     codes: Ints = generator.integers(0, axis.original_size, size=400)
     people = generator.integers(0, 1 << 63, size=(len(codes), 2), dtype=np.uint64)
@@ -161,7 +161,7 @@ def _persistent_split(axis: Axis, codes: Ints, people: PersonMarks) -> Codes:
 
 
 def _inexact_type(number: object) -> str:
-    """Return what a number is of that is not exact in any size; nothing for int, and Fraction of ints."""
+    """Return the type of a number that is not exact in any size; "" for int, and for Fraction of ints."""
     if type(number) is int:
         return ""
     inner = number.numerator if isinstance(number, Fraction) else number
@@ -190,7 +190,7 @@ def _check_matrix(axis: Axis, transition: Transition) -> None:
 
 
 def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
-    """Compare draws with the columns, of many records in one cell and of as many cells of one record."""
+    """Compare draws with the columns of the matrix, for many records in one cell and for many cells of one record."""
     size = axis.original_size
     codes: Ints = np.arange(size, dtype=np.int64)
     many, few = max(200, DRAWS // size), max(50, CELLS // size)
@@ -200,7 +200,7 @@ def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
     surest = min(max(transition.column(code).values()) for code in range(size))
     n: Ints = np.full(size, BIG, dtype=np.int64)
     if BIG * (1 - surest) < 1:
-        return  # what changes so rarely may well come out the same
+        return  # values that change so rarely may be equal by chance
     first = _run_split(axis, codes, n, seed)
     for other in range(SEEDS):
         if not _same_split(first, _run_split(axis, codes, n, seed + 1 + other)):
@@ -209,7 +209,7 @@ def _check_law(axis: Axis, transition: Transition, seed: int) -> None:
 
 
 def _check_frequencies(axis: Axis, transition: Transition, codes: Ints, n: Ints, seed: int) -> None:
-    """Hold every frequency to Bernstein's bound at 1e-7 over all of them."""
+    """Check every frequency against Bernstein's bound at 1e-7 over all of them."""
     cell, released, count = _run_split(axis, codes, n, seed)
     places = np.ravel_multi_index(tuple(released.T), [len(column.labels) for column in axis.columns()])
     chance = math.log(2e7 * axis.original_size * transition.released_size)
@@ -226,7 +226,7 @@ def _check_frequencies(axis: Axis, transition: Transition, codes: Ints, n: Ints,
 
 
 def _check_posterior(axis: Posterior, size: int, seed: int) -> None:
-    """Check bounds of expected posteriors of many priors at once, and of ratios if the axis tells them."""
+    """Check bounds of expected posteriors of many priors at once, and of ratios if the axis has them."""
     generator = np.random.default_rng(seed)
     counts = generator.integers(0, 4, size=(2, 3, size))
     counts[..., 0] += 1

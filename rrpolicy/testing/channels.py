@@ -1,4 +1,4 @@
-"""What every channel must do."""
+"""Checks of a channel."""
 
 from __future__ import annotations
 
@@ -37,23 +37,23 @@ FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 @convert_to_assertion("what the channel is asked")
 def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Original] = ()) -> Channel:
-    """Check that a channel is what its descriptions say, and is drawn and tested as promised.
+    """Check that a channel equals its descriptions, and is drawn and tested as it guarantees.
 
-    Unless it draws as every product does, from axes that are checked by themselves, the mean counts of 100 draws are
-    held to each decoder of the matrix, retention or identity form. A correct channel fails with a chance below 1e-6,
-    unless it changes many records together, and so rarely that 100 draws need not show it.
+    Unless it draws as every product does, from axes that are checked separately, the mean counts of 100 draws are
+    compared with each decoder of the matrix, retention or identity form. A correct channel fails with a probability
+    below 1e-6, unless it changes many records together, and so rarely that 100 draws need not show it.
 
     Args:
-        channel: as a mechanism planned it.
-        policy: that it was planned for, with the plugins that offer its kind and those of its axes.
-        tables: that it can be drawn from, all of as many records; by default two are made up. A product is also drawn
-            from a table in which all records are alike, which shows whether it draws at all.
+        channel: planned by a mechanism.
+        policy: that it was planned for, with the plugins of its kind and of its axes.
+        tables: to draw from, with equal numbers of records; by default two are made up. A product is also drawn from a
+            table of identical records, which shows whether it draws at all.
 
     Returns:
-        the channel, settled on the first table.
+        the channel, fixed for the first table.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     whole = similar_tables(policy.policy, *tables)
     made = (whole[0], TableInMemory.random(policy.policy, RECORDS, 3, uneven=1.0)) if not tables else ()
@@ -68,7 +68,7 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
     demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
     for original in tables:
         _check_draw(settled, original)
-    for original in tables if type(settled).draw is not Product.draw else ():  # that one has the laws of its axes
+    for original in tables if type(settled).draw is not Product.draw else ():  # products follow the laws of their axes
         check_law(settled, original)
     for seen in (None, tables[0]):
         sections = settled.sections(tables[0].records, seen)
@@ -77,10 +77,10 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
 
 
 def json_round_trip(what: str, document: Json) -> Any:
-    """Return a document as a file gives it back.
+    """Return a document after writing it to a file and reading it.
 
     Raises:
-        AssertionError: if no file can hold it.
+        AssertionError: if it cannot be written.
     """
     try:
         return json.loads(canonical(document))
@@ -89,7 +89,7 @@ def json_round_trip(what: str, document: Json) -> Any:
 
 
 def channel_round_trip(channel: Channel) -> Any:
-    """Return what `to_json` writes, as a file gives it back."""
+    """Return the output of `to_json` after writing it to a file and reading it."""
     try:
         document = channel.to_json()
     except (TypeError, ValueError, AttributeError) as error:
@@ -219,12 +219,12 @@ def _check_rows(spec: TableSpec, rows: pa.Table) -> None:
 
 
 def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dict[str, pa.Table]]]:
-    """Yield releases that nobody can have drawn: a record less, and all records alike."""
+    """Yield impossible releases: one with a record removed, and one with identical records."""
     for name, rows in drawn.items():
         n = rows.column(MULTIPLICITY).to_pylist()
         if sum(n) > 1:
             yield f"a record of '{name}' is missing", {**drawn, name: _with_multiplicities(rows, [n[0] - 1, *n[1:]])}
-        if len(n) > 5:  # noqa: PLR2004 so many different rows are not all alike by chance
+        if len(n) > 5:  # noqa: PLR2004 so many different rows are not all equal by chance
             yield (
                 f"all records of '{name}' are alike",
                 {**drawn, name: _with_multiplicities(rows, [sum(n), *[0] * (len(n) - 1)])},
@@ -232,6 +232,6 @@ def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dic
 
 
 def _with_multiplicities(rows: pa.Table, n: Sequence[int]) -> pa.Table:
-    """Return rows that stand so often; none that stands nowhere."""
+    """Return rows with their multiplicities; rows with multiplicity 0 are omitted."""
     place = rows.schema.get_field_index(MULTIPLICITY)
     return rows.set_column(place, MULTIPLICITY, pa.array(n, pa.int64())).filter(pa.array([k > 0 for k in n]))

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 ListedDecoder: TypeAlias = IdentityDecoder | RetentionDecoder | MatrixDecoder
-"""The decoders that tell how many records are released with each value, on average."""
+"""The decoders that determine the expected number of records released with each value."""
 DRAWS = 100
 ERRORS = 8
 """Standard errors that a mean may be off."""
 FEW = 30 / DRAWS
-"""Records that a mean may be off besides: what happens so rarely may not have happened yet."""
+"""Number of records that a mean may be off in addition: such rare events may not have occurred yet."""
 
 
 class RowCollector:
@@ -48,7 +48,7 @@ class RowCollector:
     def write(
         self, table: str, batch: pa.RecordBatch, n: Ints | None = None, *, in_order: bool = False, sorted_by: int = 0
     ) -> None:
-        """Keep a batch with its multiplicities."""
+        """Store a batch with its multiplicities."""
         del in_order, sorted_by
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
@@ -75,14 +75,14 @@ def draw_tables(channel: Channel, original: Original, seed: int) -> dict[str, pa
 
 
 def check_law(channel: Channel, original: Original) -> None:
-    """Compare the mean counts of many draws with what the channel's decoders say of them.
+    """Compare the mean counts of many draws with the expectations of the channel's decoders.
 
-    A channel fails by chance with a probability below 1e-6 where records are drawn independently or without
-    replacement, or where those that move together do so often enough to be seen in `DRAWS` draws.
+    A correct channel fails with a probability below 1e-6 if records are drawn independently or without replacement, or
+    if joint changes are frequent enough to occur in `DRAWS` draws.
 
     Args:
-        channel: settled.
-        original: that it can be drawn from.
+        channel: fixed for the table.
+        original: to draw from.
 
     Raises:
         AssertionError: if the mean counts of a decoder are not its matrix applied to the original's counts.
@@ -119,7 +119,7 @@ def _decoder_cells(decoder: ListedDecoder) -> tuple[Sequence[Cell], Sequence[Cel
 
 
 class _ExpectedCounts:
-    """What a decoder says of released counts, beside those that were drawn."""
+    """Released counts expected by a decoder, with those that were drawn."""
 
     def __init__(self, decoder: ListedDecoder, channel: Channel, original: Original) -> None:
         self.decoder = decoder
@@ -153,7 +153,7 @@ class _ExpectedCounts:
         self.seen.append(np.bincount(flat, weights=n, minlength=len(self.cells)).astype(np.float64))
 
     def check(self) -> None:
-        """Hold every mean to what is expected, and what is certain to what must be."""
+        """Compare every mean with its expectation, and certain counts with their exact values."""
         seen = np.array(self.seen)
         for cell, counts, expected, certain in zip(self.cells, seen.T, self.expected, self.certain, strict=True):
             mean = float(counts.mean())
@@ -170,7 +170,7 @@ class _ExpectedCounts:
 
 
 def _decoder_table(decoder: ListedDecoder, channel: Channel) -> tuple[str, tuple[Column, ...]]:
-    """Return the table that holds a decoder's columns, and these."""
+    """Return the table that contains a decoder's columns, and these."""
     for table in channel.tables():
         columns = {column.name: column for column in table.columns}
         if columns.keys() >= set(decoder.columns):

@@ -1,4 +1,4 @@
-"""What every estimator must do."""
+"""Checks of an estimator."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 DRAWS = 40
 ERRORS = 8
-"""Standard errors that a mean of so many draws may lie off: a chance below 1e-9 for numbers that are roughly normal."""
+"""Standard errors that the mean of so many draws may be off: a probability below 1e-9 for roughly normal numbers."""
 CLOSE = 1e-4
-"""Of the number of records: what iterations may leave."""
+"""Relative error in the number of records that iterations may leave."""
 DOMAINS = {"a": ("x", "y", "z"), "b": (1, 2), "c": ("u", "v")}
 RECORDS = 600
 KEEP = Fraction(3, 5)
@@ -39,13 +39,13 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
     """Check that an estimator estimates tables of releases that the kit makes.
 
     Args:
-        estimator: what is checked.
-        unbiased: it is told of as unbiased: on average over draws it gives the true counts.
-        exact: where nothing was randomised it gives the counts themselves; False for one that shrinks them all the
-            same, whose estimates then need not add up to the number of records either.
+        estimator: to check.
+        unbiased: it is declared unbiased: its average over draws is the true count.
+        exact: without randomisation it returns the exact counts; False for one that shrinks them even then, whose
+            estimates need not add up to the number of records either.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(bool(estimator.name) and estimator.name != "moment", "an estimator has a name of its own")
     demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` says what it is in a few words")
@@ -74,7 +74,7 @@ def _policy() -> OpenedPolicy:
 
 
 def _example_channel() -> Product:
-    """Return a channel with a retention, a matrix that releases other categories, and a column as it is."""
+    """Return a channel with a retention, a matrix that releases other categories, and an unmodified column."""
     rows = [[Fraction(p, 10) for p in row] for row in ((7, 1), (1, 7), (2, 2))]
     a = Retention.uniform("a", DOMAINS["a"], KEEP)
     b = Matrix.explicit("b", DOMAINS["b"], (1, 2, 3), rows)
@@ -92,7 +92,7 @@ def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where
 
 
 def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
-    """Estimate tables, a single count and parts of the table; with all groups they add up to the records."""
+    """Estimate tables, a single count and parts of the table; over all groups they add up to the number of records."""
     for by in (("a",), ("a", "b"), ("b", "a", "c")):
         total = float(_estimate(estimator, release, by).sum())
         near = math.isclose(total, RECORDS, abs_tol=CLOSE * RECORDS)

@@ -1,4 +1,4 @@
-"""What every format of released tables must do, and every sink, which writes its files."""
+"""Checks of a format of released tables, and of a sink, which writes its files."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def check_format(form: Format) -> None:
     """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
 
     Args:
-        form: what is checked.
+        form: to check.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(form.name.isalnum() and form.name.isascii(), "the name of a format is letters and digits: files end in it")
     demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is none")
@@ -75,13 +75,13 @@ def check_format(form: Format) -> None:
 
 @convert_to_assertion("what the sink is asked")
 def check_sink(sink: FileSink) -> None:
-    """Check that a sink writes the files that this process writes, cut into several or not, and nothing else.
+    """Check that a sink writes the same files as this process, one or several per table, and nothing else.
 
     Args:
-        sink: what is checked.
+        sink: to check.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has a name of its own")
     spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
@@ -107,7 +107,7 @@ def check_sink(sink: FileSink) -> None:
 def _write_with_sink(
     sink: FileSink, parts: FileParts, starts: Sequence[int], *, abandon: bool = False
 ) -> dict[str, bytes]:
-    """Write a table by a sink and return the files that it leaves; or begin to, and abandon it."""
+    """Write a table with a sink, or begin to and abandon it; return the files that it leaves."""
     scratch = parts.folder.with_name(f"{parts.folder.name}-scratch")
     for folder in (parts.folder, scratch):
         folder.mkdir()
@@ -122,7 +122,7 @@ def _write_with_sink(
 
 
 def _rows(spec: TableSpec, start: int) -> tuple[pa.RecordBatch, Any]:
-    """Return distinct rows and how often each stands."""
+    """Return distinct rows with their multiplicities."""
     held = {
         name: [values[(i * (1 + place) + i // 7 + start) % len(values)] for i in range(ROWS)]
         for place, (name, (_, values)) in enumerate(KINDS.items())
@@ -134,7 +134,7 @@ def _rows(spec: TableSpec, start: int) -> tuple[pa.RecordBatch, Any]:
 def _write(
     form: Format, path: Path, spec: TableSpec, handling: Handling, parts: Sequence[int]
 ) -> list[tuple[Any, ...]]:
-    """Write a file of so many parts and return its rows, each as often as it stands."""
+    """Write a file of so many parts and return its rows, each as often as the file contains it."""
     rows: list[tuple[Any, ...]] = []
     writer = form.writer(path, spec, handling)
     for start in parts:
@@ -147,7 +147,7 @@ def _write(
 
 
 def _dictionary_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with their text as dictionary arrays, as a draw may hand them over."""
+    """Return rows with their text as dictionary arrays, as a draw may pass them."""
     coded = [c.dictionary_encode() if pa.types.is_string(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(coded, names=batch.schema.names)
 
@@ -156,7 +156,7 @@ def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list
     """Return the rows of a file.
 
     Raises:
-        UnlikeSpecError: if it is not the table.
+        UnlikeSpecError: if the file differs from the table.
     """
     import duckdb
 
@@ -212,7 +212,7 @@ def _compare(
         columns: of both.
         rows: written.
         read: read.
-        said: how, in words.
+        said: the way of reading, in words.
     """
     demand(len(read) == len(rows), f"{said}: {len(read)} rows are read, {len(rows)} expected")
     for place, column in enumerate(columns):
@@ -223,13 +223,13 @@ def _compare(
 
 
 def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Read the file as an analyst does, who has nothing but DuckDB."""
+    """Read the file like an analyst who has only DuckDB."""
     import duckdb
 
     said = form.sql(path.name, spec.columns, handling)
     demand(isinstance(said, str) and bool(said.strip()), "sql() returns what stands after FROM")
     if form.note or form.alone:
-        return  # what must be done before it runs is told in words
+        return  # words describe the steps before it runs
     with duckdb.connect() as connection:
         try:
             found = connection.execute(f"SELECT * FROM {form.sql(str(path), spec.columns, handling)}")  # noqa: S608
@@ -245,10 +245,10 @@ def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, ro
 
 
 def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: Path) -> None:
-    """Write where a file stands, and let go of one that is begun."""
+    """Write to the path of an existing file, and abandon a file that is begun."""
     path = folder / f"there.{form.name}"
     path.write_bytes(b"mine")
-    with suppress(Exception):  # whatever it says
+    with suppress(Exception):  # whatever the message
         form.writer(path, spec, handling).abandon()
     demand(path.read_bytes() == b"mine", "writer() overwrites a file that exists")
     path.unlink()
@@ -260,7 +260,7 @@ def _check_existing(form: Format, spec: TableSpec, handling: Handling, folder: P
 
 
 def _check_refusals(form: Format, spec: TableSpec, folder: Path) -> None:
-    """Read files that are not the table, or not whole."""
+    """Read incomplete files, and files that are not the table."""
     whole = folder / f"whole.{form.name}"
     rows = _write(form, whole, spec, "escape", [0])
     content = whole.read_bytes()

@@ -1,4 +1,4 @@
-"""How verdicts follow the strength of what is asked: each numeric option changed alone."""
+"""Monotonicity of verdicts in the strength of a requirement: each numeric option is changed alone."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SHARES = tuple(Fraction(p) for p in ("1/1000000000", "1/1000", "1/10", "1/2", "9
 
 @frozen(slots=False)
 class AssessorProbe:
-    """An assessor that is asked of one channel and one table.
+    """An assessor with one channel and one table to assess.
 
     Attributes:
-        assessor: what is checked.
-        model: that it decides.
+        assessor: to check.
+        model: of its requirements.
         channel: an example.
         original: the table that it fits.
     """
@@ -42,12 +42,12 @@ class AssessorProbe:
     original: Original
 
     def finding(self, requirement: Requirement) -> Finding:
-        """Return what is found."""
+        """Return the finding on a requirement."""
         with convert_to_assertion(f"assess() of '{self.model.describe(requirement.options)}'"):
             return self.assessor.finding(requirement, self.channel, self.original)
 
     def variants(self, requirement: Requirement) -> dict[str, list[Requirement]]:
-        """Return requirements that differ in one numeric option, by its name; those that can be asked."""
+        """Return requirements that differ in one numeric option, by its name; invalid ones are omitted."""
         options = requirement.options
         found: dict[str, list[Requirement]] = {}
         for name in type(options).model_fields:
@@ -72,7 +72,7 @@ class AssessorProbe:
             return refused is None and self.assessor.supports(requirement, policy, kinds) is None
 
     def check_order(self, judged: Sequence[tuple[Requirement, Finding]]) -> None:
-        """Demand that nothing stronger is satisfied where something weaker failed."""
+        """Demand that no stronger requirement is satisfied if a weaker one failed."""
         for (one, weak), (other, strong) in permutations(judged, 2):
             if (weak.verdict, strong.verdict) == (Verdict.FAILED, Verdict.SATISFIED):
                 order = self.model.compare(one.options, other.options)
@@ -81,11 +81,11 @@ class AssessorProbe:
                 demand(order is not Order.STRONGER, f"{said}, and compare() says that it is stronger")
 
     def check_heeded(self, requirement: Requirement) -> None:
-        """Demand that each option of several matters of which more can be asked than the table has records.
+        """Demand that each option matters if its value can exceed the table's number of records.
 
-        It is only asked of the table as it is: a release may leave out, or hide, whatever a requirement speaks of. Nor
-        is it asked where an honest option may matter nowhere: how many columns an attacker knows where there is one,
-        or how far apart values are where they are large.
+        Only the original table is assessed: a release may omit or hide the values that a requirement covers. Options
+        that may honestly have no effect are skipped: the number of columns that an attacker knows if there is only one,
+        or the distance of values if values are large.
         """
         found = self.variants(requirement)
         if len(found) < 2 or not _suits_options(self.original.policy, self.original.records):  # noqa: PLR2004 one is the limit
@@ -108,7 +108,7 @@ class AssessorProbe:
     def _whatever(
         self, name: str, asked: Sequence[BaseModel], requirement: Requirement, stated: Mapping[str, object]
     ) -> Verdict | None:
-        """Return the verdict whatever one option is; None if it matters, or cannot be asked together with others."""
+        """Return the verdict that holds for all values of one option; None if it matters, or allows no other values."""
         found = set()
         for options in asked:
             try:
@@ -135,7 +135,7 @@ def _stated_options(options: BaseModel) -> dict[str, object]:
 
 
 def _options_with(options: BaseModel, name: str, value: Fraction) -> BaseModel | None:
-    """Return options with one changed; None if they cannot be."""
+    """Return options with one changed; None if they are invalid."""
     spelled: list[object] = [int(value)] if value.denominator == 1 else [str(value), float(value)]
     for each in spelled:
         try:
@@ -146,7 +146,7 @@ def _options_with(options: BaseModel, name: str, value: Fraction) -> BaseModel |
 
 
 def _suits_options(policy: Policy, records: int) -> bool:
-    """Return whether a table has what options may speak of: two quasi-identifiers, and no number above its records."""
+    """Return whether a table suits the options: two quasi-identifiers, and no number above its records."""
     several = len(policy.with_role(Role.QUASI_IDENTIFIER)) > 1
     numbers = [v for a in policy.released for v in a.domain or () if isinstance(v, (int, float))]
     return several and all(a.domain for a in policy.released) and all(abs(v) <= records for v in numbers)

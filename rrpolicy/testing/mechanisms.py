@@ -1,4 +1,4 @@
-"""What every mechanism must do."""
+"""Checks of a mechanism."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def check_mechanism(
         check_mechanism(UnaryEncoding(), policy, refused=[{"keep": 2}])
 
     Args:
-        mechanism: what is checked.
-        policy: chooses it, with options that are possible, and requirements that can be reached.
-        tables: of as many records, which it can be planned for; by default such as are made up. Others, which differ a
-            little, are made of the first: what the outline does not announce must be the same for all.
-        impossible: policies that choose it and ask for what it cannot reach.
+        mechanism: to check.
+        policy: that selects it, with valid options, and achievable requirements.
+        tables: to plan for, with equal numbers of records; by default made-up ones. Slightly different ones are derived
+            from the first: properties that the outline does not announce must be equal for all.
+        impossible: policies that select it with requirements that it cannot achieve.
         refused: tables of its options that must be refused.
 
     Returns:
-        what it planned for the first table, for further assertions.
+        its plan for the first table, for further assertions.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     settings = policy.policy.mechanism
     demand(mechanism.name == settings.name, "the policy chooses another mechanism")
@@ -121,7 +121,7 @@ def _task(mechanism: Mechanism[Any], policy: OpenedPolicy, original: Original) -
 
 
 def _reachable_plan(mechanism: Mechanism[Any], policy: OpenedPolicy, original: Original) -> Proposal:
-    """Return the plan of a table for which the requirements can be reached."""
+    """Return the plan of a table for which the requirements are achievable."""
     options, task = _task(mechanism, policy, original)
     try:
         with convert_to_assertion("plan()", RequirementError, PolicyError):
@@ -173,7 +173,7 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
 def _check_data_disclosure(
     mechanism: Mechanism[Any], outline: Outline, policy: OpenedPolicy, tables: Sequence[Original]
 ) -> None:
-    """Compare plans of tables of as many records: what is not announced as chosen from the data is the same."""
+    """Compare plans of tables of equal size: properties not announced as chosen from the data are equal."""
     plans = [_plan_or_none(mechanism, policy, table) for table in tables]
     chosen = {name for plan in plans if plan for name, origin in plan.origins.items() if origin is Origin.DATA}
     silent = sorted(chosen - set(outline.solved)) if not outline.derived else []
@@ -191,7 +191,7 @@ def _check_data_disclosure(
 
 
 def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[str]) -> None:
-    """Compare the axes of two plans whose parameters are said not to be chosen from the data."""
+    """Compare the axes of two plans whose parameters are declared independent of the data."""
     if one is None:
         return
     pairs = zip(getattr(one.channel, "axes", ()), getattr(other.channel, "axes", ()), strict=True)
@@ -203,7 +203,7 @@ def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[
 
 
 def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> Proposal | None:
-    """Return the plan of a table, or None if the requirements are said to be out of reach for it."""
+    """Return the plan of a table, or None if the requirements are reported as unachievable for it."""
     options, task = _task(mechanism, policy, table)
     try:
         with convert_to_assertion("plan() of another table", RequirementError, PolicyError):
@@ -217,7 +217,7 @@ def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Origin
 def _check_without_data(
     mechanism: Mechanism[Any], outline: Outline, policy: OpenedPolicy, table: Original, proposal: Proposal
 ) -> None:
-    """Plan with the number of records alone: it is refused, or gives what does not depend on the data."""
+    """Plan with the number of records alone: the plan is refused, or does not depend on the data."""
     options, task = _task(mechanism, policy, table)
     try:
         with convert_to_assertion(
@@ -232,7 +232,7 @@ def _check_without_data(
 
 
 def _check_undecided(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
-    """Plan with the number of records alone where a requirement needs the table: that it is undecided is no failure."""
+    """Plan with the number of records alone if a requirement needs the table: an undecided one is no failure."""
     options, task = _task(mechanism, policy, table)
     known = [(r, a) for r, a in task.requirements if a.rests_on(r) <= Basis.CHANNEL]
     asked = (
@@ -255,7 +255,7 @@ def _check_undecided(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Ori
 def _table_requirement(
     mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original
 ) -> tuple[tuple[Requirement, Assessor], ...]:
-    """Return a requirement that every channel meets and that is decided by the table; none where it cannot be asked."""
+    """Return a requirement that every channel meets and that is decided by the table; empty if not applicable."""
     model = policy.registry.privacy_models["attribute-disclosure"]
     requirement = Requirement(model.name, model.options.model_validate({"threshold": 1}))
     if model.refuses(requirement.options, table.policy) is not None:
@@ -268,7 +268,7 @@ def _table_requirement(
 
 
 def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
-    """Return whether something is planned; None if the policy does not fit, or needs data."""
+    """Return whether a plan results; None if the policy does not fit, or needs data."""
     try:
         with convert_to_assertion("plan()", RequirementError, PolicyError):
             mechanism.plan(options, task)
@@ -280,7 +280,7 @@ def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bo
 
 
 def _check_observed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
-    """Plan with the number of records alone where a domain is to be observed: there is nothing to plan for."""
+    """Plan with the number of records alone if a domain is to be observed: the plan must be refused."""
     changed = next((a for a in table.policy.released if a.categorical), None)
     if changed is None:
         return

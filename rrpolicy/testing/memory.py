@@ -33,8 +33,8 @@ class TableInMemory:
         policy: every domain declared.
         codes: categorical attribute -> (records,) positions in its domain.
         carried: other released column -> its values.
-        units: how many units of protection have how many records; None as of an engine that does not count them.
-        others: the people of the population who are not in the table; None if no population is at hand.
+        units: number of units of protection by number of records; None as for an engine that does not count them.
+        others: the people of the population who are not in the table; None if no population is available.
     """
 
     policy: Policy
@@ -45,20 +45,20 @@ class TableInMemory:
 
     @classmethod
     def of(cls, policy: Policy, columns: Mapping[str, Sequence[int]]) -> TableInMemory:
-        """Build a table of categorical columns from lists of codes."""
+        """Return a table of categorical columns from lists of codes."""
         return cls(policy, {name: np.asarray(values, dtype=np.int32) for name, values in columns.items()})
 
     @classmethod
     def random(cls, policy: Policy, records: int, seed: int, uneven: float = 0.0) -> TableInMemory:
-        """Build a table whose categorical attributes depend on one another, the same for the same seed.
+        """Return a random table whose categorical attributes depend on one another, the same for the same seed.
 
-        Where the policy names a population, thrice as many others are of it.
+        If the policy names a population, it has three times as many other people.
 
         Args:
             policy: every domain declared; a column without one gets whole numbers.
             records: N.
             seed: of the values.
-            uneven: how far they lie from the middle of the domains, to which 2 is the whole way.
+            uneven: shift of the values from the middle of the domains; 2 is a shift to the end.
         """
         generator = np.random.default_rng(seed)
         latent = generator.normal(size=records)
@@ -79,7 +79,7 @@ class TableInMemory:
 
     @classmethod
     def copy(cls, original: Original) -> TableInMemory:
-        """Return another table's records; everybody of its population is another person."""
+        """Return another table's records; the other people of its population differ."""
         names = [a.name for a in original.policy.released]
         whole = pa.Table.from_batches(original.rows(*names)).combine_chunks()
         coded = {a.name for a in original.policy.released if a.categorical}
@@ -90,7 +90,7 @@ class TableInMemory:
         return cls(original.policy, codes, rest, original.units, others)
 
     def neighbour(self) -> TableInMemory:
-        """Return the table in which one record has other categories."""
+        """Return the table with other categories in one record."""
         sizes = {name: len(self.policy.attributes[name].domain or ()) for name in self.codes}
         changed = {name: codes.copy() for name, codes in self.codes.items()}
         for name, codes in changed.items():
@@ -98,7 +98,7 @@ class TableInMemory:
         return replace(self, codes=changed)
 
     def alike(self) -> TableInMemory:
-        """Return a table of as many records that all have the categories of the first."""
+        """Return a table of as many records, all with the categories of the first."""
         codes = {name: np.full_like(codes, codes[0]) for name, codes in self.codes.items()}
         return replace(self, codes=codes)
 
@@ -117,7 +117,7 @@ class TableInMemory:
 
     @property
     def types(self) -> Mapping[str, str]:
-        """Return the types of the categories; of carried columns BIGINT, DOUBLE or VARCHAR."""
+        """Return the types of the categories; for carried columns BIGINT, DOUBLE or VARCHAR."""
         kinds = {name: values.type for name, values in self.carried.items()}
         return {name: engine_type_of(self.policy.attributes[name].domain or ()) for name in self.codes} | {
             name: "BIGINT" if pa.types.is_integer(t) else "DOUBLE" if pa.types.is_floating(t) else "VARCHAR"
@@ -137,7 +137,7 @@ class TableInMemory:
         return systematic_sample(self.rows(*self.codes, *self.carried), self.records).select(list(columns))
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield all records sorted by the columns asked for."""
+        """Yield all records sorted by the requested columns."""
         yield from self._sorted(columns).to_batches(max_chunksize=4096)
 
     def content(self) -> bytes:
@@ -145,7 +145,7 @@ class TableInMemory:
         return self._fingerprint
 
     def unchanged(self) -> None:
-        """Do nothing: nobody else holds the table."""
+        """Do nothing: the table has no other writers."""
 
     @cached_property
     def _fingerprint(self) -> bytes:
@@ -161,7 +161,7 @@ RECORDS = 400
 
 
 def similar_tables(policy: Policy, *given: Original) -> tuple[Original, ...]:
-    """Return tables of as many records that differ a little, or altogether; those that are given come first.
+    """Return tables of as many records that differ slightly, or completely; the given ones are first.
 
     Args:
         policy: every domain declared, unless tables are given.

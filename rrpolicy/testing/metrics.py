@@ -1,4 +1,4 @@
-"""What every utility metric must do."""
+"""Checks of a utility metric."""
 
 from __future__ import annotations
 
@@ -27,9 +27,11 @@ if TYPE_CHECKING:
 
 DRAWS = 400
 LOW, HIGH = 5.5, 10
-"""Standard errors that a mean of so many draws may lie above and below the expectation: for normal numbers, their sizes
-and their squares each is passed with a chance below 5e-7 (squares are skewed: small means come with small deviations).
-The seeds are fixed, so that the same metric passes or fails every time."""
+"""Standard errors that the mean of the draws may lie below and above the expectation.
+
+For normal numbers, their sizes and their squares each is passed with a probability below 5e-7 (squares are skewed:
+small means have small deviations). The seeds are fixed, so that the same metric passes or fails every time.
+"""
 ROUNDING = 1e-9
 UNKNOWN_NAME = "no such attribute"
 
@@ -43,17 +45,17 @@ def check_metric(
     *,
     refused: Sequence[Mapping[str, object]] = (),
 ) -> None:
-    """Check what a metric expects of channels, and hold it against what draws come to.
+    """Check the expectations of a metric for channels, and compare them with draws.
 
     Args:
-        metric: what is checked.
-        policy: with a [[utility]] entry of it, or several.
-        channels: examples; by default what the policy's mechanism plans for the first table.
-        tables: of as many records; the first fits the channels. By default such as are made up.
+        metric: to check.
+        policy: with at least one [[utility]] entry of it.
+        channels: examples; by default the plan of the policy's mechanism for the first table.
+        tables: of equal numbers of records; the first fits the channels. By default made-up tables.
         refused: tables of its options that must be refused.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     entries = [gate.options for gate in policy.policy.gates if gate.metric == metric.name]
     demand(bool(entries), f"the policy has no [[utility]] entry of {metric.name}")
@@ -76,7 +78,7 @@ def check_metric(
 
 
 def _unknown_attribute_options(options: BaseModel, policy: Policy) -> Iterator[BaseModel]:
-    """Yield options in which the name of a released attribute is replaced by one that no attribute has."""
+    """Yield options in which the name of a released attribute is replaced by an unknown name."""
     released = {a.name for a in policy.released}
     stated = {name: getattr(options, name) for name in options.model_fields_set}
     for name, value in stated.items():
@@ -95,7 +97,7 @@ def _unknown_attribute_options(options: BaseModel, policy: Policy) -> Iterator[B
 def _check_unknown_attribute(
     metric: UtilityMetric[Any], strange: BaseModel, fit: Sequence[Channel], policy: Policy
 ) -> None:
-    """Ask of an attribute that is not there."""
+    """Request an attribute that does not exist."""
     refuses: Any = getattr(metric, "refuses", None)
     with convert_to_assertion(f"refuses() of {strange!r}"):
         refused = None if refuses is None else refuses(strange, policy)
@@ -142,7 +144,7 @@ def _check_expected(
 
 @frozen(slots=False)
 class _MetricCase:
-    """A metric that is asked of a table."""
+    """A metric with one table."""
 
     metric: UtilityMetric[Any]
     options: BaseModel
@@ -150,7 +152,7 @@ class _MetricCase:
     original: Original
 
     def realised(self, channel: Channel, draws: int) -> list[float]:
-        """Return what draws come to; nothing where the metric does not tell."""
+        """Return the realised value of each draw; empty if the metric has none."""
         plan = plan_kit_release(self.policy, self.original, channel)
         found: list[float] = []
         for seed in range(draws):
@@ -167,7 +169,7 @@ class _MetricCase:
         return found
 
     def check_draws(self, channel: Channel, expected: Measure | None) -> None:
-        """Hold the expectation against draws: it is their mean, or the root of the mean of their squares."""
+        """Compare the expectation with draws: it is their mean, or the root of the mean of their squares."""
         values = self.realised(channel, DRAWS if expected else 1)
         if expected is None or not values:
             return
@@ -182,7 +184,7 @@ class _MetricCase:
         )
 
     def check_untouched(self) -> None:
-        """Expect nothing of a release that is the table."""
+        """Expect an error of 0 from a release that is the table."""
         channel = identity_channel(self.original.policy)
         if channel is None or self.metric.unfit(self.options, Product, channel_outline(channel).axes) is not None:
             return
@@ -196,7 +198,7 @@ class _MetricCase:
 
 
 def _mean_bounds(values: Sequence[float]) -> tuple[float, float]:
-    """Return bounds of the mean that some numbers were drawn with."""
+    """Return bounds of the mean of the distribution that some numbers were drawn from."""
     mean = sum(values) / len(values)
     error = math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
     return mean - LOW * error, mean + HIGH * error

@@ -1,4 +1,4 @@
-"""What every privacy model must do."""
+"""Checks of a privacy model."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ def check_privacy_model(
     refused: Sequence[Mapping[str, object]] = (),
     policies: Sequence[OpenedPolicy] = (),
 ) -> None:
-    """Check what a privacy model says of requirements, and how it compares them.
+    """Check a privacy model's texts on requirements, and its comparison of them.
 
         check_privacy_model(Amplification(), [{"gamma": 2}, {"gamma": 3}, {"gamma": "7/2"}], refused=[{"gamma": 0}])
 
     Args:
-        model: what is checked.
-        examples: options of requirements that can be asked, two at least; some that differ in their limit alone.
+        model: to check.
+        examples: options of valid requirements, two at least; some that differ in their limit alone.
         refused: options that must be refused.
-        policies: that requirements are asked of, besides those of the kit.
+        policies: to check requirements with, in addition to those of the kit.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(isinstance(model.name, str) and bool(model.name), "a privacy model has a name")
     check_options(model.options, refused)
@@ -80,7 +80,7 @@ def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> Ba
 
 
 def _check_example(model: PrivacyModel[Any]) -> None:
-    """Read the example that hints show."""
+    """Read the example in hints."""
     example = getattr(model, "example", "")
     try:
         _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
@@ -111,7 +111,7 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
 
 
 def _foreign_policies() -> tuple[Policy, ...]:
-    """Return policies that a model may have nothing to say of."""
+    """Return policies that a model may not apply to."""
     of = Attribute("a", Role.QUASI_IDENTIFIER, ("x", "y"), release_as="a")
     secret = Attribute("s", Role.SENSITIVE, ("u", "v"), release_as="s")
     observed = Attribute("s", Role.SENSITIVE, None, observed=True, release_as="s")
@@ -155,7 +155,7 @@ def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None
 
 
 def _mask_numbers(words: str) -> tuple[str, list[Fraction]]:
-    """Return words without their numbers, and these, however they are spelled."""
+    """Return words without their numbers, and these in any notation."""
     numbers = [_canonical_number(number) / (100 if percents else 1) for number, percents in NUMBER.findall(words)]
     return NUMBER.sub("#", words), numbers
 
@@ -166,6 +166,6 @@ def _canonical_number(spelled: str) -> Fraction:
 
 
 def _differ_in_limit_only(one: BaseModel, other: BaseModel) -> bool:
-    """Return whether requirements differ in one option, by which their limits differ."""
+    """Return whether requirements differ in one option, which determines their limits."""
     differing = [n for n in type(one).model_fields if getattr(one, n) != getattr(other, n)]
     return len(differing) == 1 and _exact_limit(one) != _exact_limit(other)

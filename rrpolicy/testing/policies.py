@@ -1,4 +1,4 @@
-"""Policies for the tests of plugins: resolved ones, and files, with defaults for all that a test says nothing of."""
+"""Policies for the tests of plugins: resolved ones, and files, with defaults for everything that a test omits."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def open_policy(
         open_policy(policy_text("..."), [acme_oue])
 
     Args:
-        policy: a policy's file; or its text, which may name no other files but the table; or one that is resolved.
-        plugins: beside those that the policy lists: names of installed distributions; or modules or objects with hooks,
-            which need not be installed.
-        folder: where the relative uri of a text starts; the working directory by default.
+        policy: a policy's file; or its text, which may name no files but the table; or a resolved policy.
+        plugins: in addition to those that the policy lists: names of installed distributions; or modules or objects
+            with hooks, which need not be installed.
+        folder: base of a text's relative uri; the working directory by default.
 
     Raises:
         PolicyError: with every problem of the policy.
-        RefusedError: if a plugin is missing, broken, or takes a name that is taken.
+        RefusedError: if a plugin is missing, broken, or offers a name that is taken.
     """
     names = [plugin for plugin in plugins if isinstance(plugin, str)]
     held = {_plugin_name(plugin): plugin for plugin in plugins if not isinstance(plugin, str)}
@@ -84,16 +84,16 @@ def policy_of(
     options: BaseModel | None = None,
     **more: Any,
 ) -> Policy:
-    """Return a resolved policy, as mechanisms, assessors and `TableInMemory` take it.
+    """Return a resolved policy for mechanisms, assessors and `TableInMemory`.
 
         policy_of({"sex": ["f", "m"]}, [Requirement("local-dp", Options(epsilon=2))], "acme-oue", OUE(keep="3/4"))
 
     Args:
         attributes: in the order of the released columns; or the domain of each quasi-identifier, by name.
         requirements: with their options validated.
-        mechanism: the name of the mechanism that it chooses.
+        mechanism: name of its mechanism.
         options: of the mechanism; `NoOptions` by default.
-        more: any other field of `Policy`; `uri` for a source that is only named.
+        more: any other field of `Policy`; `uri` for a source that is not opened.
     """
     if isinstance(attributes, Mapping):
         named = attributes.items()
@@ -118,7 +118,7 @@ def policy_text(tables: str, uri: str = "people.csv", name: str = "people", **ke
         policy_text('[attributes]\nsex = { role = "quasi-identifier", domain = ["f", "m"] }\n[mechanism]\n...')
 
     Args:
-        tables: all of it but `schema`, `[policy]` and `[source]`, as TOML.
+        tables: the file except `schema`, `[policy]` and `[source]`, as TOML.
         uri: of the table.
         name: of the policy.
         keys: other keys of `[policy]` that are plain text, such as owner and purpose.

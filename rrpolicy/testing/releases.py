@@ -1,4 +1,4 @@
-"""Releases as the kit makes them: planned, drawn from a seed into a folder that is gone afterwards, and read back."""
+"""Releases made by the kit: planned, drawn from a seed into a temporary folder, and read back."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel 
     """Return the plan of a table.
 
     Args:
-        policy: whose mechanism plans it.
+        policy: with the mechanism.
         original: the table.
-        channel: takes the place of what the mechanism plans.
+        channel: in place of the mechanism's.
 
     Raises:
-        AssertionError: if the mechanism plans nothing.
+        AssertionError: if the mechanism makes no plan.
     """
     if channel is None:
         try:
@@ -51,7 +51,7 @@ def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel 
 
 
 def identity_channel(policy: Policy) -> Product | None:
-    """Return the channel that releases the columns as they are; None if some have no domain."""
+    """Return the channel that releases the columns unmodified; None if some have no domain."""
     released = policy.released
     if any(a.domain is None for a in released):
         return None
@@ -61,14 +61,14 @@ def identity_channel(policy: Policy) -> Product | None:
 
 @frozen(slots=False)
 class KitRelease:
-    """A release.
+    """A release in a temporary folder.
 
     Attributes:
         folder: public/, with the data files.
-        manifest: what release.json would say.
-        release: in an analyst's hands.
+        manifest: content of release.json.
+        release: as opened by an analyst.
         scratch: an empty folder.
-        policy: that it was released under.
+        policy: of the release.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ class KitRelease:
 
     @contextmanager
     def written(self) -> Iterator[LazyReleasedTables]:
-        """Open the data files as assessors read them."""
+        """Open the data files for assessors."""
         files = (self.folder, self.manifest.data, self.manifest.tables, self.scratch)
         with open_data_tables(*files, self.policy.registry.formats) as found:
             yield found
@@ -93,7 +93,7 @@ _SHARED: ContextVar[tuple[ExitStack, dict[_Key, tuple[Original, KitRelease]]] | 
 
 @contextmanager
 def shared_releases() -> Iterator[None]:
-    """Draw once what several checks inside draw of the same plan, table and seed; all of it is gone afterwards."""
+    """Share draws of the same plan, table and seed among several checks inside; all are deleted afterwards."""
     with ExitStack() as stack:
         token = _SHARED.set((stack, {}))
         stack.callback(_SHARED.reset, token)
@@ -102,7 +102,7 @@ def shared_releases() -> Iterator[None]:
 
 @contextmanager
 def draw_release(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
-    """Draw once.
+    """Draw a release once.
 
     Args:
         plan: of the table.
@@ -117,7 +117,7 @@ def draw_release(plan: Plan, policy: OpenedPolicy, original: Original, seed: int
         return
     stack, found = shared
     key = (plan.digest(), id(original), seed)
-    if key not in found:  # with the table, so that no other gets its id
+    if key not in found:  # with the table, so that its id is not reused
         found[key] = (original, stack.enter_context(_draw_fresh(plan, policy, original, seed)))
     yield found[key][1]
 

@@ -1,4 +1,4 @@
-"""What every renderer of the report must do."""
+"""Checks of a renderer of the report."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from rrpolicy.testing.policies import policy_text, write_csv
 
 HOSTILE = '</p></style><script>run()</script><b onclick="run()" title=\'" {{ 7 * 7 }} & \u202e\u2066\x1b[8m'
 HARMLESS = re.sub(r"\S", "x", HOSTILE)
-"""As many words, each as long: pages may break between words."""
+"""Neutral text with as many words of the same lengths: pages may break between words."""
 BIDIRECTIONAL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 CONTROLS = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 MARKUP = frozenset({".html", ".htm", ".xhtml", ".svg", ".xml", ".md"})
-"""Suffixes of what is read as markup; other text may hold a `<` as it is."""
+"""Suffixes of formats read as markup; other text may contain an unescaped `<`."""
 LOADING = frozenset({"src", "srcset", "href", "xlink:href", "action", "formaction", "poster", "data", "background"})
 NEIGHBOUR_FILE = re.compile(r"\./(?!/|\.\.)(?!.*/\.\./)[^\s:\\]+")
-"""The address of a file that stands beside the page."""
+"""The address of a file in the page's folder."""
 STYLED = re.compile(r"@import[^;]*|url\([^)]*\)|https?://[^\s\"')]*")
 LINKED = re.compile(
     r"\]\(\s*<?((?:https?:)?//[^\s)>]*)|^ *\[[^\]]+\]: *<?((?:https?:)?//\S*)|<(https?://[^\s>]*)", re.MULTILINE
 )
 """Addresses of links and pictures in Markdown."""
 ESCAPED = re.compile(r"\\[!-/:-@\[-`{-~]")
-"""A sign of Markdown that stands for itself."""
+"""An escaped sign of Markdown."""
 RUNNING = re.compile(r"https?://[^\s\"']*|fetch\(|XMLHttpRequest|WebSocket|sendBeacon|import\(")
-"""What a script has that asks somebody else."""
+"""Parts of a script that send a request."""
 POLICY = """\
 [attributes]
 person = { role = "identifier" }
@@ -64,14 +64,14 @@ PAGES: tuple[Literal["audit"], Literal["public"]] = ("audit", "public")
 
 @convert_to_assertion("what the renderer is asked")
 def check_renderer(renderer: Renderer) -> None:
-    """Check that a renderer prints both pages of a release whatever their texts are, by themselves and always alike.
+    """Check that a renderer prints both pages of a release for any texts, self-contained and reproducibly.
 
     Args:
-        renderer: what is checked. HTML, its kin and JSON are parsed, by the suffix; of other text the words are looked
-            at, and of what is no text that the bytes depend on the report.
+        renderer: to check. HTML, XML and JSON are parsed, by the suffix; in other text the words are compared; in
+            binary output, whether the bytes depend on the report.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(re.fullmatch(r"[a-z0-9-]+", renderer.name) is not None, "the name of a renderer is a word in small letters")
     demand(re.fullmatch(r"\.[a-z0-9]+", renderer.suffix) is not None, "the suffix of a renderer begins with a dot")
@@ -91,7 +91,7 @@ def check_renderer(renderer: Renderer) -> None:
 
 @cache
 def render_pages() -> tuple[Report, Report]:
-    """Return the audit page and the public page of a release that is made up."""
+    """Return the audit page and the public page of a made-up release."""
     with TemporaryDirectory() as made:
         folder = Path(made)
         values = {"sex": "fm", "region": "nesen", "disease": ("none", "flu", "none", "cold")}
@@ -105,7 +105,7 @@ def render_pages() -> tuple[Report, Report]:
 
 
 def _mark_texts(report: Report, suffix: str, mark: str = "") -> Report:
-    """Return a report with every text followed by a number of its own, if it is marked, and by a suffix."""
+    """Return a report with a suffix after every text, and with a separate number if a mark is given."""
     numbers = count()
     marked: Report = _map_texts(
         report, Report, lambda text: text + (f"{mark}{next(numbers)}." if mark else "") + suffix
@@ -114,7 +114,7 @@ def _mark_texts(report: Report, suffix: str, mark: str = "") -> Report:
 
 
 def _map_texts(value: Any, hint: Any, change: Any) -> Any:
-    """Return data with its texts changed, but for those that are words of the format."""
+    """Return data with changed texts, except words of the format."""
     if get_origin(hint) is Literal:
         return value
     if isinstance(value, str):
@@ -134,7 +134,7 @@ def _check_decision_shown(renderer: Renderer, report: Report) -> None:
     try:
         page = _words(" ".join(_texts(renderer.suffix, renderer.render(report).decode())))
     except ValueError:
-        return  # no text, or no JSON: that is said below
+        return  # no text, or no JSON: reported below
     demand(_words(report.decision) in page, f"the page does not tell the decision: '{report.decision}'")
     for finding in report.findings:
         told = any(_words(text) in page for text in (finding.requirement, finding.model))
@@ -142,19 +142,19 @@ def _check_decision_shown(renderer: Renderer, report: Report) -> None:
 
 
 def _texts(suffix: str, content: str) -> list[str]:
-    """Return the texts of a page, however it spells them."""
+    """Return the texts of a page in any encoding."""
     if suffix == ".json":
         return [json.dumps(json.loads(content), ensure_ascii=False).replace("\\n", " ")]
     return _Page.of(_without_backslashes(suffix, content)).texts if suffix in MARKUP else [content]
 
 
 def _without_backslashes(suffix: str, content: str) -> str:
-    """Return a page without what a backslash makes text of, if it is Markdown."""
+    """Return a page without the backslashes of escapes, if it is Markdown."""
     return ESCAPED.sub(" ", content) if suffix == ".md" else content
 
 
 def _words(text: str) -> str:
-    """Return letters and digits: escapes, blanks and ends of lines are each page's own."""
+    """Return letters and digits: escapes, blanks and line ends may differ between pages."""
     return re.sub(r"[\W_]+", "", text)
 
 
@@ -163,7 +163,7 @@ def _check_text(renderer: Renderer, report: Report) -> None:
     try:
         text, plain = hostile.decode(), harmless.decode()
     except UnicodeDecodeError:
-        return  # no text: what its readers do is theirs
+        return  # no text: its readers decide
     turned, steering = BIDIRECTIONAL.search(text), CONTROLS.search(text)
     demand(turned is None, "a text that turns the direction of writing stands on the page as it is; see `visible`")
     demand(steering is None, "a control character of a text stands on the page as it is; see `visible`")
@@ -185,7 +185,7 @@ def _check_text(renderer: Renderer, report: Report) -> None:
 
 
 class _Page(HTMLParser):
-    """The tags of a page with the names of their attributes, and what it refers to outside of it."""
+    """The tags of a page with the names of their attributes, and references to other resources."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -238,7 +238,7 @@ class _Page(HTMLParser):
 
 
 def _leaked_marks(renderer: Renderer, audit: Report, public: Report) -> list[str]:
-    """Return the marks of the audit page that stand on a public page printed after it."""
+    """Return the marks of the audit page that appear on a public page printed after it."""
     before = renderer.render(_mark_texts(audit, "", "AuditMark"))
     content = renderer.render(_mark_texts(public, "", "PublicMark"))
     demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page holds no text of its report")

@@ -1,4 +1,4 @@
-"""What every source must do."""
+"""Checks of a source."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rrpolicy.testing.assertions import convert_to_assertion, demand
 Rows: TypeAlias = pa.Table | Sequence[Mapping[str, Any]]
 RECORDS = 2_501
 LATE = 2_048
-"""Records that have nothing in the last column: who reads one block, or guesses by the first rows, sees no more."""
+"""Records with nothing in the last column: reading one block, or guessing by the first rows, sees no value of it."""
 STRAY = ("no category of any domain", 'Ö, "quoted"\nnext line')
 MANY = 10_000
 
@@ -40,7 +40,7 @@ def check_source(
     *,
     table: str = "",
 ) -> None:
-    """Check that an engine opens a table as it is, and notices when it changes.
+    """Check that an engine opens a table unchanged, and detects changes to it.
 
         def make(rows):
             path = tmp_path / "people.sqlite"
@@ -51,15 +51,15 @@ def check_source(
 
     Args:
         source: the engine.
-        policy: whose attributes are read, every domain declared or observed; what it says of missing values holds.
-        make: writes rows where the source reads them, always at the same place, and returns the uri; or the uri of a
-            table that is there, which then is not changed.
-        rows: that the table holds, of the types that the source should tell; by default the kit makes some up with
-            everything that the policy speaks of: nulls, codes of missing values, what is outside of a domain, edges.
+        policy: whose attributes are read, every domain declared or observed; its treatment of missing values applies.
+        make: writes rows where the source reads them, always at the same place, and returns the uri; or the uri of an
+            existing table, which then is not changed.
+        rows: of the table, with the types that the source should report; by default made-up rows with all cases of the
+            policy: nulls, codes of missing values, values outside of a domain, edges.
         table: inside a database.
 
     Raises:
-        AssertionError: saying what is not as promised.
+        AssertionError: with the violated requirement.
     """
     demand(bool(source.schemes), "a source names the schemes or endings that it opens")
     demand(rows is not None or callable(make), "`rows` say what the table holds")
@@ -81,7 +81,7 @@ def _table(rows: Rows) -> pa.Table:
 
 
 def make_rows(policy: Policy) -> pa.Table:
-    """Return records with everything that a policy speaks of, in no order; the last column comes late."""
+    """Return records with all cases of a policy, unordered; values of the last column begin late."""
     columns = {}
     for place, attribute in enumerate(policy.attributes.values()):
         values = _values(attribute, policy.reading)
@@ -95,7 +95,7 @@ def make_rows(policy: Policy) -> pa.Table:
 
 
 def _values(attribute: Attribute, reading: Reading) -> list[Any]:
-    """Return the values that a column may have: of its domain, outside of it, missing, and null."""
+    """Return the possible values of a column: of its domain, outside of it, missing, and null."""
     kept = {attribute.nulls, attribute.outside}
     values: list[Any] = [v for v in attribute.domain or () if v not in kept]
     if attribute.bins is not None:
@@ -144,7 +144,7 @@ class _SourceReader:
 
     @contextmanager
     def expected(self, rows: pa.Table) -> Iterator[Snapshot]:
-        """Open the rows themselves, encoded by rrpolicy."""
+        """Open the rows, encoded by rrpolicy."""
         with TemporaryDirectory() as scratch, encoded(rows, "rows", Path(scratch), self.policy.reading) as snapshot:
             yield snapshot
 
@@ -155,7 +155,6 @@ class _SourceReader:
 
 
 def _attribute_with_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
-    """Return an attribute with its observed domain."""
     if attribute.domain is not None:
         return attribute
     return replace(attribute, domain=tuple(v for v in snapshot.distinct(attribute, MANY) if v is not None))
@@ -233,7 +232,7 @@ def _compare_rows(found: Snapshot, expected: Snapshot, attributes: Sequence[Attr
 
 
 def _compare_codes(what: str, attribute: Attribute, told: pa.ChunkedArray, true: pa.ChunkedArray) -> None:
-    """Say of which category there are more or fewer than in the table."""
+    """Refuse a category with more or fewer records than in the table."""
     if what != "rows()":
         return
     names = {-1: "outside the domain", -2: "null", **dict(enumerate(map(repr, attribute.domain or ())))}
@@ -246,7 +245,7 @@ def _compare_codes(what: str, attribute: Attribute, told: pa.ChunkedArray, true:
 
 
 def _check_addresses(read: _SourceReader, uri: str, first: pa.Table) -> None:
-    """Open the table by a relative path, and one that is not there."""
+    """Open the table by a relative path, and a table that does not exist."""
     sources = dict.fromkeys(read.source.schemes, read.source)
     try:
         _, resolved = engine_for_uri(uri, sources, Path.cwd())
@@ -266,9 +265,9 @@ def _check_addresses(read: _SourceReader, uri: str, first: pa.Table) -> None:
 
 
 def _check_absent(read: _SourceReader, uri: str, opened: str, first: pa.Table | None = None) -> None:
-    """Open what is not there: it is refused, or at least not read as another table's rows."""
+    """Open a table that does not exist: it is refused, or at least not read as another table's rows."""
     try:
-        with convert_to_assertion("opening a table that is not there, not DataError,", RRPolicyError):  # noqa: SIM117 one asks
+        with convert_to_assertion("opening a table that is not there, not DataError,", RRPolicyError):  # noqa: SIM117 one error is expected
             with read.snapshot(uri) as snapshot:
                 demand(first is not None and not read.rows(snapshot).equals(first), opened)
     except RRPolicyError:
@@ -276,7 +275,7 @@ def _check_absent(read: _SourceReader, uri: str, opened: str, first: pa.Table | 
 
 
 def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
-    """Change the table while it is open: that is noticed, or the old one is read, from a copy."""
+    """Change the table while it is open: the change is detected, or the old table is read from a copy."""
     fewer = whole.slice(1)
     with read.snapshot(uri) as snapshot:
         before = read.rows(snapshot)
@@ -296,7 +295,7 @@ def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: 
 
 
 def _refusal_code(ask: Callable[[], object]) -> str | None:
-    """Return the code of a refusal, None if nothing is refused."""
+    """Return the code of a refusal; None if nothing is refused."""
     try:
         with convert_to_assertion("reading a table that changed", RefusedError):
             ask()

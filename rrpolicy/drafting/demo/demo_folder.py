@@ -19,14 +19,14 @@ def write_demo(folder: Path, records: int = DEFAULT_RECORDS, seed: int = DEFAULT
     Args:
         folder: made if missing.
         records: people in the table.
-        seed: another one gives other people of the same kind.
+        seed: another seed gives other people of the same kind.
 
     Returns:
         The written files, the table first.
 
     Raises:
         ValueError: if `records` or `seed` is out of range.
-        RefusedError: RR411 if one of the files is there already, RR407 or RR408 if they cannot be written.
+        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
     """
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""`demo:survey`, the table of the examples: made on the spot, the same every time."""
+"""`demo:survey`, the table of the examples: generated when opened, always the same."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def survey(records: int = DEFAULT_RECORDS, seed: int = DEFAULT_SEED) -> pa.Table
 
     Args:
         records: the number of people.
-        seed: another one gives other people of the same kind.
+        seed: another seed gives other people of the same kind.
 
     Raises:
         ValueError: if `records` or `seed` is out of range.
@@ -48,11 +48,11 @@ class DemoSource:
         Args:
             uri: `demo:survey` with the options `records` and `seed`.
             table: None.
-            scratch: where the table is written.
+            scratch: folder for the table.
             reading: the codes of missing values.
 
         Raises:
-            DataError: RR300 if there is no such demo table.
+            DataError: RR300 if the demo table is unknown.
         """
         import pyarrow.parquet as pq
 
@@ -70,7 +70,7 @@ class DemoSource:
 
 
 def _uri_options(uri: str) -> tuple[int, int]:
-    """Return the records and the seed that a uri asks for."""
+    """Return the records and the seed in a uri."""
     name, _, query = uri.removeprefix("demo:").partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
     unknown = set(given) - {"records", "seed"}

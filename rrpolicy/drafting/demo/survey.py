@@ -1,16 +1,16 @@
-"""The demo table: a synthetic survey of people, all of it made up here. Demo data, never a release.
+"""The demo table: a synthetic survey of made-up people. Demo data, never a release.
 
-Every value is drawn, one column after the other, from what the columns before it make likely:
+Every value is drawn, one column after the other, given the columns before it:
 
     sex          equal shares
     age          whole years 16 to 95, fewer with age
-    education    younger people have more of it; 1.5 % did not answer (null), more of the old
+    education    younger people have more of it; 1.5 % missing (null), more of the old
     region       eight regions of different size
     occupation   goes with education, sex and age; over 67 most are retired
     disease      goes with age and sex, a little with occupation; `Narcolepsy` is rare (about 1 in 3,000)
     income_band  goes with education, occupation and region; ordinal
-    hours        of sport in a week, in halves; a little fewer with age, nearly alike for women and men
-    person_id    unique, and in an order that tells nothing
+    hours        of sport in a week, in halves; a little fewer with age, nearly equal for women and men
+    person_id    unique, in an uninformative order
 
 Drawn by inversion from PCG64's doubles alone, so that the same seed gives the same table under every numpy.
 """
@@ -57,7 +57,7 @@ _AGES = np.arange(16, 96)
 _WORKERS = (len(SEX), len(_AGES), len(EDUCATION))
 _PATIENTS = (len(SEX), len(_AGES), len(OCCUPATION))
 _EARNERS = (len(EDUCATION), len(OCCUPATION), 2)
-"""Sizes of what decides on an occupation, a disease and an income; who lives in the capital is 1."""
+"""Numbers of categories that determine occupation, disease and income; the last is 1 for the capital."""
 _LITTLE_SCHOOL = EDUCATION.index("lower secondary")
 _BY_HAND = OCCUPATION.index("industry")
 _CAPITAL = REGION.index("Capital")
@@ -79,7 +79,7 @@ _OCCUPATION_OF = (  # a row for each education, weights of the ten working occup
     (1, 1, 1, 1, 6, 10, 21, 18, 22, 19),
     (0, 0, 1, 0, 2, 14, 30, 10, 27, 16),
 )
-_OCCUPATION_BY_SEX = (  # women and men, how much likelier than the others
+_OCCUPATION_BY_SEX = (  # women and men: how much likelier than the others
     (0.7, 0.35, 0.55, 0.4, 1.3, 1.9, 1.6, 1.4, 0.4, 0.8),
     (1.3, 1.7, 1.4, 1.6, 0.8, 0.35, 0.6, 0.7, 1.6, 1.2),
 )
@@ -92,7 +92,7 @@ def survey(records: int, seed: int) -> pa.Table:
 
     Args:
         records: the number of people, 1 to 10^8.
-        seed: another one gives other people of the same kind.
+        seed: another seed gives other people of the same kind.
 
     Returns:
         (records, 9) text, whole numbers (age) and doubles (hours), in the module's order but `person_id` first.
@@ -121,7 +121,7 @@ def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Tab
     )
     hours = _draw_hours(random, sex, age)
     unanswered = random.random(count) < 0.008 + 0.0003 * years
-    # A multiple modulo a prime that exceeds the number of people: distinct, and in no order.
+    # A multiple modulo a prime larger than the number of people: distinct, and unordered.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
     letter, nothing = text_array(["P", ""])
     return pa.table(
@@ -142,7 +142,7 @@ def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Tab
 
 
 def _combination_codes(*codes: Indices, of: Sequence[int]) -> Indices:
-    """Return which of all combinations each person is of: columns' codes, each below its size."""
+    """Return each person's combination of categories, from columns' codes, each below its size."""
     return np.asarray(np.ravel_multi_index(codes, tuple(of)), np.int64)
 
 
@@ -152,12 +152,12 @@ def _all_combinations(of: Sequence[int]) -> Indices:
 
 
 def _draw_categories(random: np.random.Generator, weights: Floats, kind: Indices) -> Indices:
-    """Return one category a person by inversion.
+    """Return one category per person by inversion.
 
     Args:
-        random: gives a double a person.
+        random: generator of a double per person.
         weights: (kinds, categories) of people of each kind.
-        kind: (people,) which kind each is of.
+        kind: (people,) the kind of each.
     """
     heights = np.cumsum(weights, axis=1).T
     drawn = random.random(len(kind)) * heights[-1][kind]

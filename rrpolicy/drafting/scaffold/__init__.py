@@ -1,1 +1,1 @@
-"""What a plugin starts from: the files of a distribution, and what writes them."""
+"""Skeleton of a plugin: the files of a distribution, and their generator."""

@@ -1,4 +1,4 @@
-"""What a plugin starts from: a distribution that offers something of each kind asked for, with tests that pass."""
+"""Skeleton of a plugin: a distribution with an example of each requested kind, with tests that pass."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KINDS = {
     "sink": "a sink of data files",
     "estimator": "an estimator",
 }
-"""What a plugin may offer, and what it is called in a sentence."""
+"""Kinds of parts that a plugin may offer, with their names in sentences."""
 IMPORTED = {"axis": "Axis", "source": "Source"}
 OFFERED_OBJECTS = KINDS.keys() - IMPORTED.keys()
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -40,8 +40,8 @@ def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Pat
         The written files.
 
     Raises:
-        PolicyError: RR250 if the name or a kind is none.
-        RefusedError: RR411 if one of the files is there already, RR407 or RR408 if they cannot be written.
+        PolicyError: RR250 if the name or a kind is invalid.
+        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
     """
     if not NAME.fullmatch(name):
         expected = "lower-case letters, digits and single hyphens, such as acme-noise"
@@ -65,7 +65,6 @@ def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Pat
 
 
 def _template_variables(name: str, package: str, kinds: Collection[str]) -> dict[str, object]:
-    """Return what the templates are filled with."""
     major, minor = __version__.split(".")[:2]
     offers = [said for kind, said in KINDS.items() if kind in kinds]
     needed = {IMPORTED[kind] for kind in kinds if kind in IMPORTED} | (

@@ -1,1 +1,1 @@
-"""What public/ says of itself to tools that know nothing of rrpolicy: one file a standard."""
+"""Descriptions in public/ for tools without support for rrpolicy: one file per standard."""

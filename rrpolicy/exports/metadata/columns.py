@@ -1,4 +1,4 @@
-"""The type of a released column, in words that data packages have."""
+"""The type of a released column, in the vocabulary of data packages."""
 
 from __future__ import annotations
 

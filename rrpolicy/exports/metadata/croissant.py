@@ -1,6 +1,6 @@
 """public/croissant.json: the release for tools of machine learning (Croissant 1.1, with properties of RAI 1.0).
 
-It holds no time of writing, so that the same release gives the same bytes: its date is its label, where that is a day.
+It contains no time of writing, so that the same release gives the same bytes: its date is its label, if that is a day.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _DATA_TYPES = {
     "datetime": "sc:DateTime",
 }
 _ALSO = {"application/vnd.apache.parquet": ("application/x-parquet",)}
-"""Registered media types -> those that clients of Croissant know the format by."""
+"""Registered media types -> those by which clients of Croissant recognise the format."""
 _USAGE = ("recipients", "release_model", "environment", "legal_basis")
 
 
@@ -69,7 +69,7 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS)
     Args:
         manifest: of the release, without need of `files` and `digest`.
         public: the folder with the data files.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
     """
     policy, licence = manifest.policy, manifest.governance.context.licence
     published = manifest.day
@@ -117,7 +117,7 @@ def _dataset_description(manifest: Manifest) -> str:
 
 
 def _usage_conditions(manifest: Manifest) -> list[Json]:
-    """Return how the data are to be used: where it stands, and what [context] declares of it."""
+    """Return the conditions of use: a reference to them, and the declarations of [context]."""
     facts = declared_facts(manifest.governance.context)
     conditions = [{"name": facts[key].name, "text": facts[key].value} for key in _USAGE if key in facts]
     works = [{"name": "How to estimate from these data", "url": "README.md"}, *conditions]
@@ -125,7 +125,7 @@ def _usage_conditions(manifest: Manifest) -> list[Json]:
 
 
 def _rai_properties(manifest: Manifest) -> dict[str, Json]:
-    """Return the properties of the RAI vocabulary: what policy, findings and [context] say, and nothing else."""
+    """Return the properties of the RAI vocabulary, only from policy, findings and [context]."""
     policy, review = manifest.policy, manifest.governance.context.review_by
     held = [f"{f.model}: {f.stated} ({f.verdict})." for f in manifest.findings if f.verdict]
     treated = [
@@ -160,7 +160,7 @@ def _column_roles(manifest: Manifest) -> list[str]:
 
 
 def _file_objects(table: TableSpec, manifest: Manifest, public: Path, form: Format) -> Iterator[Json]:
-    """Yield the files of a table, and the set of them that its records come from where there may be several."""
+    """Yield the files of a table, and the set of them that its records come from if there may be several."""
     encoded: list[Json] = [form.media_type, *_ALSO.get(form.media_type, ())]
     names = manifest.data.tables[table.name].files
     for name in names:
@@ -225,5 +225,5 @@ def _column_notes(column: Column, manifest: Manifest, *, written: bool) -> list[
 
 
 def _local_id(*names: str) -> str:
-    """Return an identifier inside this file: no name of a column makes it another address."""
+    """Return an identifier inside this file: no column name turns it into another address."""
     return "/".join(quote(name, safe="") for name in names)

@@ -1,4 +1,4 @@
-"""public/datapackage.json: the release as a Data Package (v2), for tools that know nothing of rrpolicy.
+"""public/datapackage.json: the release as a Data Package (v2), for tools without support for rrpolicy.
 
 A function of the manifest and the data files' sizes and digests; verify writes it again and compares.
 """
@@ -27,7 +27,7 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE_FORMAT
     Args:
         manifest: of the release, without need of `files` and `digest`.
         public: the folder with the data files.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
     """
     policy = manifest.policy
     return {
@@ -58,18 +58,18 @@ def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE_FORMAT
 
 
 def _licence_entries(licence: str | None) -> dict[str, Json]:
-    """Return the licence as the standard has it: by the name of a known one, or by an address."""
+    """Return the licence in the standard's form: by the name of a known one, or by an address."""
     if licence is None:
         return {}
     if re.fullmatch(r"https?://\S+", licence):
         return {"licenses": [{"path": licence}]}
     if re.fullmatch(r"[A-Za-z0-9._+-]+", licence):
         return {"licenses": [{"name": licence}]}
-    return {}  # in words it stands in the governance alone
+    return {}  # a licence in words is only in the governance
 
 
 def _table_resource(table: TableSpec, part: int, manifest: Manifest, public: Path, written: Format) -> Json:
-    """Return a file of a table: files of one resource would have to be one when they are laid end to end."""
+    """Return a file of a table as a resource: several files of one resource would have to be one when concatenated."""
     form, data, cut = written.name, manifest.data.tables[table.name], manifest.data.rows_per_file
     path = public / data.files[part]
     blank = _may_be_blank(table, manifest)
@@ -93,7 +93,7 @@ def _table_resource(table: TableSpec, part: int, manifest: Manifest, public: Pat
     if written.packaged:
         resource["type"] = "table"
     if form == "csv":
-        resource["bytes"] = path.stat().st_size  # the client cannot count those of Parquet, and then calls it invalid
+        resource["bytes"] = path.stat().st_size  # the client cannot count those of Parquet, and reports an error
         resource["encoding"] = "utf-8"
         resource["dialect"] = {
             "$schema": f"{PROFILES}/tabledialect.json",
@@ -106,12 +106,12 @@ def _table_resource(table: TableSpec, part: int, manifest: Manifest, public: Pat
 
 
 def _join_columns(table: TableSpec) -> dict[str, Json]:
-    """Return the columns by which a table is joined with others: many rows with many, so that none is a foreign key."""
+    """Return the columns by which a table is joined with others: many-to-many, so that no column is a foreign key."""
     return {"joins": plain(table.joins)} if table.joins else {}
 
 
 def _may_be_blank(table: TableSpec, manifest: Manifest) -> bool:
-    """Return whether a row may hold nothing but missing values, which clients take for an error of the file."""
+    """Return whether a row may consist only of missing values, which clients report as an error of the file."""
     return all(c.kind == "carried" or manifest.missing(c) in c.labels for c in table.columns)
 
 
@@ -129,7 +129,7 @@ def _field_descriptor(column: Column, manifest: Manifest, *, blank: bool) -> Jso
         if missing in spelled and blank:
             told = f"{missing!r} stands for a value that is missing"
             field["description"] = "; ".join([told, *([str(field["description"])] if "description" in field else [])])
-        elif missing in spelled:  # a reader that knows missing values takes it for none, and none is no error
+        elif missing in spelled:  # a reader that supports missing values reads it as null, which is valid
             field["missingValues"] = ["", str(spelled.pop(missing))]
             field["constraints"] = {"enum": list(spelled.values())}
     field["rrpolicy"] = {
@@ -144,7 +144,7 @@ def _field_descriptor(column: Column, manifest: Manifest, *, blank: bool) -> Jso
 
 
 def _label_spellings(column: Column, manifest: Manifest) -> list[Json]:
-    """Return a column's labels as the data file holds them."""
+    """Return a column's labels as in the data file."""
     if _field_type(column, manifest.data.format) != "string":
         return [*column.labels]
     texts = map(category_text, column.labels)
@@ -152,7 +152,7 @@ def _label_spellings(column: Column, manifest: Manifest) -> list[Json]:
 
 
 def _field_type(column: Column, form: str) -> str:
-    """Return the type of a column: of Parquet's lists "any", as the client takes its own reading of them for none."""
+    """Return the type of a column: "any" for Parquet's lists, as the client does not accept its reading of them."""
     if holds_lists(column):
         return "any" if form == "parquet" else "array"
     return value_type(column)

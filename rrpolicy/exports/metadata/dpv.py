@@ -1,8 +1,8 @@
 """public/dpv.jsonld: the release in the Data Privacy Vocabulary (DPV 2.3), as far as it has terms.
 
-It has none for randomised response, PRAM, k-anonymity and their like: those stand as classes of a namespace of our own,
-below terms that it has. `DifferentialPrivacy` is said of a requirement of `local-dp` that holds without condition, with
-its scope, and of nothing else. What people wrote stands in literals and never names a term.
+It has none for randomised response, PRAM, k-anonymity and similar methods: these are classes of a separate namespace,
+below terms of DPV. `DifferentialPrivacy` is used only for a requirement of `local-dp` that holds without condition,
+with its scope. Text written by people is a literal and never the name of a term.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rrpolicy.reports.wording import measure_words
 
 NAME = "dpv.jsonld"
 OWN = "urn:rrpolicy:term:"
-"""Namespace of the terms that DPV has not."""
+"""Namespace of the terms that are not in DPV."""
 _CONTEXT: Mapping[str, Json] = {
     "dpv": "https://w3id.org/dpv#",
     "risk": "https://w3id.org/dpv/risk#",
@@ -62,8 +62,8 @@ class _MetRequirement:
 
     Attributes:
         id: of the node in the file.
-        stated: what the policy requires.
-        finding: what was found.
+        stated: the requirement of the policy.
+        finding: its finding.
     """
 
     id: str
@@ -77,7 +77,7 @@ class _MetRequirement:
 
     @property
     def words(self) -> str:
-        """Return the requirement in words, with the number reached where the public may know it."""
+        """Return the requirement in words, with the achieved number if it is public."""
         reached = self.finding.achieved
         return f"{self.finding.model}: {self.finding.stated}" + (
             f"; achieved {measure_words(reached)}" if reached else ""
@@ -90,7 +90,7 @@ def dpv(manifest: Manifest) -> dict[str, Json]:
     Args:
         manifest: of the release, without need of `files` and `digest`.
     """
-    pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify says so where they are not
+    pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify reports missing ones
     held = [
         _MetRequirement(f"_:requirement{number}", stated, finding)
         for number, (stated, finding) in enumerate(pairs, 1)
@@ -116,7 +116,7 @@ def dpv(manifest: Manifest) -> dict[str, Json]:
 
 
 def _declared_properties(manifest: Manifest) -> dict[str, Json]:
-    """Return purpose, controller, recipients, legal basis and licence, as far as anybody stated them."""
+    """Return purpose, controller, recipients, legal basis and licence, as far as declared."""
     policy, context = manifest.policy, manifest.governance.context
     found: dict[str, Json] = {}
     if policy.purpose:
@@ -147,7 +147,7 @@ def _requirement_node(held: _MetRequirement, manifest: Manifest) -> Json:
 
 
 def _epsilon_scope(held: _MetRequirement, manifest: Manifest) -> str:
-    """Return over what an epsilon speaks: a column that a record's scope leaves out is protected by neither."""
+    """Return the scope of an epsilon: a column outside the record scope is protected by neither."""
     scope = held.stated.options.get("scope")
     left_out = {a.name for a in manifest.attributes if scope == "record" and a.assume_unlinkable is not None}
     names = [name for d in manifest.decoders if alters_values(d) for name in d.attributes if name not in left_out]
@@ -168,9 +168,9 @@ def _organisational_measures(manifest: Manifest) -> Iterator[Json]:
 
 
 def _risk_nodes(held: Sequence[_MetRequirement], manifest: Manifest) -> Iterator[Json]:
-    """Return what may happen to a person, the measures against it, and what remains.
+    """Return the risks to a person, the measures against them, and the residual risks.
 
-    How likely it is, findings alone say.
+    Only findings state likelihoods.
     """
     unchanged = {name for d in manifest.decoders if not alters_values(d) for name in d.attributes}
     for term, what, role in (
@@ -192,7 +192,7 @@ def _risk_nodes(held: Sequence[_MetRequirement], manifest: Manifest) -> Iterator
 
 
 def _likelihood_texts(held: _MetRequirement, risk: Risk) -> Iterator[str]:
-    """Yield what a finding says of how likely a risk is."""
+    """Yield the statements of a finding on the likelihood of a risk."""
     if stated_likelihood(held.family) is risk:
         yield held.words
     for companion in held.finding.companions:
@@ -201,7 +201,7 @@ def _likelihood_texts(held: _MetRequirement, risk: Risk) -> Iterator[str]:
 
 
 def _own_terms(treated: Sequence[ColumnMethod], held: Sequence[_MetRequirement]) -> list[Json]:
-    """Return the classes of our own that the file uses, each below one that DPV has."""
+    """Return the additional classes that the file uses, each below one of DPV."""
     found = {_READING: ("attribute disclosure", "risk:UnauthorisedInformationDisclosure")}
     found |= {term: (name, "dpv:Deidentification") for term, name in (_FORMS[t.form] for t in treated)}
     found |= {_model_term(each.family): (each.family, "dpv:TechnicalMeasure") for each in held}
@@ -218,5 +218,5 @@ def _own_terms(treated: Sequence[ColumnMethod], held: Sequence[_MetRequirement])
 
 
 def _model_term(model: str) -> str:
-    """Return the term of a privacy model: a plugin names its own."""
+    """Return the term of a privacy model; a plugin's model names its term."""
     return f"model-{quote(model, safe='')}"

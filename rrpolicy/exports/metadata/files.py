@@ -1,4 +1,4 @@
-"""The descriptions of a release that stand in public/, for tools."""
+"""The descriptions of a release in public/, for tools."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE_FOR
     Args:
         manifest: of the release, without need of `files` and `digest`.
         public: the folder with the data files.
-        formats: that are known; that of the release among them.
+        formats: by name, including that of the release.
     """
     return {
         datapackage.NAME: pretty(datapackage.datapackage(manifest, public, formats)),

@@ -1,4 +1,4 @@
-"""What was done to the columns, and what nobody may therefore do with them, in words for every standard."""
+"""Treatment of the columns, and the resulting limitations, in words for every standard."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNCHANGED = "released unchanged"
 
 
 def alters_values(decoder: Decoder) -> bool:
-    """Return whether a released value can be another than the original one, or stand for several."""
+    """Return whether a released value can differ from the original one, or represent several."""
     if isinstance(decoder, RecodeDecoder):
         return any(len(group) > 1 for groups in decoder.groups for group in groups)
     return decoder.drawn
@@ -29,12 +29,12 @@ def alters_values(decoder: Decoder) -> bool:
 
 @frozen
 class ColumnMethod:
-    """What was done alike to some columns.
+    """A treatment shared by some columns.
 
     Attributes:
         form: of their decoders.
-        changed: whether anything was.
-        words: the columns and what was done, in a sentence.
+        changed: whether values were.
+        words: the columns and their treatment, in a sentence.
     """
 
     form: type[Decoder]
@@ -43,7 +43,7 @@ class ColumnMethod:
 
 
 def column_methods(decoders: Sequence[Decoder]) -> tuple[ColumnMethod, ...]:
-    """Return what was done to the columns of a release, each way once.
+    """Return the treatments of a release's columns, each treatment once.
 
     Args:
         decoders: of the release.
@@ -59,7 +59,7 @@ def column_methods(decoders: Sequence[Decoder]) -> tuple[ColumnMethod, ...]:
 
 
 def _treated_columns(decoder: Decoder) -> list[str]:
-    """Return the columns of a decoder: one by one where they are undone so, else as what was drawn together."""
+    """Return the columns of a decoder: one by one if they are decoded separately, else as a group drawn together."""
     if isinstance(decoder, RecodeDecoder) or len(decoder.columns) == 1:
         return [quoted_list([column]) for column in decoder.columns]
     return [f"({quoted_list(decoder.columns)} together)"]
@@ -86,7 +86,7 @@ def _method_text(decoder: Decoder) -> str:
 
 
 def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
-    """Return what must not be done with the released values as they are.
+    """Return the limitations on the use of undecoded released values.
 
     Args:
         decoders: of the release.

@@ -1,1 +1,1 @@
-"""What statistical programs read a release by: one file a program, written on demand and never part of a release."""
+"""Files by which statistical programs read a release: one per program, written on demand, never part of a release."""

@@ -1,4 +1,4 @@
-"""The code book of a release: what each variable of its tables is, for programs that number and label categories."""
+"""The code book of a release: the variables of its tables, for programs that number and label categories."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|DECIM
 
 @frozen
 class CodebookVariable:
-    """A released column as a program holds it.
+    """A released column as a variable of a program.
 
     Attributes:
         name: as released.
-        label: what it is, and how it was released.
-        kind: coded: each category has a number; number, or text as it is.
-        categories: of a coded variable, as the data file spells them.
-        codes: of a coded variable its categories' numbers: their own where they are numbers, else from 1 on.
-        labels: of a coded variable by code, as people read them; numbers have none.
-        missing: codes, or values of a number, that stand for no value.
+        label: its meaning, and its treatment.
+        kind: coded: each category has a number; number, or text unmodified.
+        categories: of a coded variable, as in the data file.
+        codes: of a coded variable: the categories, if they are numbers, else their positions from 1.
+        labels: of a coded variable by code, in readable form; empty for numbers.
+        missing: codes, or values of a number, that mean a missing value.
         scale: nominal, ordinal, or numbers.
-        width: of text, how many bytes it has at most.
-        escaped: text that begins with an apostrophe has one that is not part of it.
+        width: of text: the maximum number of bytes.
+        escaped: a leading apostrophe of text is an escape, not part of it.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Codebook:
     Attributes:
         table: its name; its file is `<table>.csv`.
         variables: in file order.
-        made_by: the call of DuckDB that writes this file; empty if the release has it.
+        made_by: the call of DuckDB that writes this file; "" if the release contains it.
     """
 
     table: str
@@ -84,12 +84,12 @@ def codebooks(release: Release) -> tuple[Codebook, ...]:
 
 
 def legal_names(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
-    """Return names that a program takes, none twice however it tells cases apart: letters, digits and underscores.
+    """Return valid names for a program, unique even without regard to case: letters, digits and underscores.
 
     Args:
         names: of the variables.
         longest: of its names.
-        reserved: words that are no names there, in lower case.
+        reserved: words that are invalid as names, in lower case.
     """
     taken: set[str] = set()
     for name in names:
@@ -113,7 +113,7 @@ def _table_codebook(release: Release, file: DataFile) -> Codebook:
 
 
 def _csv_export_call(data: Data, table: str) -> str:
-    """Return the call of DuckDB that writes a table's CSV, of names that rrpolicy gave alone."""
+    """Return the call of DuckDB that writes a table's CSV; all names in it are rrpolicy's."""
     file = f"{table}.{data.format}" if data.rows_per_file is None else f"{table}/*.{data.format}"
     match data.format:
         case "csv" if data.rows_per_file is None:
@@ -164,7 +164,7 @@ def _codebook_variable(release: Release, column: Column, how: str, widths: dict[
 
 
 def _non_numeric_categories(release: Release, column: Column, missing: Value | None) -> int:
-    """Return how many categories are texts that stand for no number: missing, outside of the numbers, or suppressed."""
+    """Return the number of categories that are texts and no numbers: missing, outside of the numbers, or suppressed."""
     texts = [v for v in column.labels if isinstance(v, str)]
     groups = release.columns.spread.get(column.name)
     if groups is None:
@@ -174,7 +174,7 @@ def _non_numeric_categories(release: Release, column: Column, missing: Value | N
 
 
 def _numeric_codes(labels: Sequence[Value], numbers: Sequence[int | float]) -> tuple[int | float, ...]:
-    """Return numbers as they are, and for each text beside them a negative code that is none of them."""
+    """Return numbers unchanged, and for each text among them an unused negative code."""
     free = itertools.count(min(-1, math.floor(min(numbers)) - 1), -1)
     return tuple(v if isinstance(v, (int, float)) else next(free) for v in labels)
 
@@ -199,7 +199,7 @@ def _method_of_decoder(decoder: Decoder) -> str:
 
 
 def _text_widths(file: DataFile) -> dict[str, int]:
-    """Return how many bytes the values of text columns have at most in the file, one more where text is escaped."""
+    """Return the maximum number of bytes of text columns in the file, one more if text is escaped."""
     texts = [c for c in file.columns if not c.labels or c.kind == "set" or c.type.endswith("[]")]
     if not texts:
         return {}

@@ -1,7 +1,7 @@
 """Programs for databases: the released rows, the weights and the views of estimate.sql, in the SQL of other engines.
 
-A program is all of a release that its counts need, as statements that any client of the engine runs: no client has to
-read a file, and text, nulls and sets are what they are in the release, whatever its format is.
+A program contains everything that the counts of a release need, as statements that any client of the engine runs: no
+client has to read a file, and text, nulls and sets are those of the release, in any format.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 _VALUES = 3_000_000
-"""The most values that a program holds; a program with more is better read as files."""
+"""Maximum number of values in a program; larger releases are better read as files."""
 _BATCH = 500
-"""Rows of an INSERT: SQL Server takes a thousand."""
+"""Number of rows per INSERT: SQL Server takes a thousand."""
 _WHOLE = re.compile(r"(TINY|SMALL|BIG)INT|INTEGER|U(TINY|SMALL)INT|UINTEGER")
 _LARGE = re.compile(r"U?HUGEINT|UBIGINT")
 _DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 _MOMENTS = {"DATE": "DATE", "TIME": "TIME"} | dict.fromkeys(("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS"), "TIMESTAMP")
 _DIGITS = 15
-"""Decimal digits that a double always holds."""
+"""Number of decimal digits that a double always represents."""
 
 
 @frozen
@@ -55,15 +55,15 @@ class SqlEngine:
 
     Attributes:
         name: in words.
-        engine: what its views are written with.
-        run: how the program is run, as comments.
-        begin: what opens a transaction; "" if that is left to the client.
-        text: its type of text; "" for one that has to say how long text is.
+        engine: the SQL dialect of its views.
+        run: instructions for running the program, as comments.
+        begin: statement that opens a transaction; "" if the client does.
+        text: its type of text; "" if text needs a length.
         typed: whether it has truth values, dates, infinite numbers and NaN; if not, the first two are text.
-        exact: whether it holds decimal numbers of any length.
-        longest: bytes of a name.
-        numbered: whether rows have a number of the engine's own, so that none can be entered twice.
-        collates: whether it may take texts for equal that differ in case, accents or blanks at their end.
+        exact: whether it stores decimal numbers of any length.
+        longest: maximum number of bytes of a name.
+        numbered: whether rows have an engine-assigned number, so that no row can be inserted twice.
+        collates: whether texts that differ in case, accents or trailing blanks may compare equal.
     """
 
     name: str
@@ -115,8 +115,8 @@ class ScriptTable:
 
     Attributes:
         name: of the table.
-        columns: their names, and the types that DuckDB calls them by.
-        rows: values as Python has them: text of everything but numbers and truth values.
+        columns: their names and DuckDB types.
+        rows: values in Python: text for everything but numbers and truth values.
     """
 
     name: str
@@ -135,7 +135,7 @@ def sqlite(release: Release) -> str:
 
 
 def ansi(release: Release) -> str:
-    """Return the program for any other engine that knows standard SQL; it raises as `_program` does."""
+    """Return the program for any other engine with standard SQL; it raises as `_program` does."""
     return _sql_script(release, _ANSI)
 
 
@@ -143,9 +143,10 @@ def _sql_script(release: Release, database: SqlEngine) -> str:
     """Return the program: tables with their rows, views, and the queries of estimate.sql.
 
     Raises:
-        PolicyError: RR512 for what the engine cannot hold or tell apart; RR513 for a release of too many values.
+        PolicyError: RR512 for values that the engine cannot represent or distinguish; RR513 for a release of too many
+            values.
     """
-    data = replace(release.manifest.data, format="parquet")  # estimate.sql without a word of how CSV is read
+    data = replace(release.manifest.data, format="parquet")  # estimate.sql without its instructions on reading CSV
     filled = template_context(replace(release.manifest, data=data), CORE_FORMATS["parquet"])
     text = str(export_environment().get_template(f"{filled['kind']}.sql").render(filled))
     weights: Sequence[WeightFile] = filled["weights"]
@@ -157,7 +158,7 @@ def _sql_script(release: Release, database: SqlEngine) -> str:
     views_made = [s.this.name for _, s in statements if isinstance(s, exp.Create)]
     names = dict(_engine_names([*(table.name for table in tables), *views_made], database.longest))
     lines = [f"-- A release for {database.name}: {database.run[0]}", *(f"-- {line}" for line in database.run[1:])]
-    lines += [f"-- {visible(line)}".rstrip() for line in statements[0][0][1:]]  # the first is of DuckDB
+    lines += [f"-- {visible(line)}".rstrip() for line in statements[0][0][1:]]  # the first is specific to DuckDB
     lines += ["", *([database.begin, ""] * bool(database.begin))]
     for table in tables:
         lines += _insert_statements(table, names[table.name], database)
@@ -173,7 +174,7 @@ def _sql_script(release: Release, database: SqlEngine) -> str:
 def _commented_statement(
     comments: Iterable[str], statement: exp.Expr | None, names: Mapping[str, str], database: SqlEngine
 ) -> Iterator[str]:
-    """Yield a statement with the comments before it; a table or view has the name that it has in the engine."""
+    """Yield a statement with the comments before it, with the names of tables and views in the engine."""
     yield from (f"-- {visible(line)}" for line in comments)
     if statement is not None:
         for node in statement.find_all(exp.Table):
@@ -185,7 +186,7 @@ def _commented_statement(
 def _released_tables(
     release: Release, sets: Sequence[WeightFile]
 ) -> tuple[list[ScriptTable], dict[tuple[str, ...], str]]:
-    """Return the released tables and one of what each set holds, and where the sets of which columns are.
+    """Return the released tables, one table of set members per set column, and the names of the latter by columns.
 
     Raises:
         PolicyError: RR513 for too many values.
@@ -222,7 +223,7 @@ def _table_rows(file: DataFile) -> list[Sequence[Any]]:
     """Return a released table's rows: sets as JSON, all but numbers and truth values as text.
 
     Raises:
-        PolicyError: RR269 if the data are not what the manifest says.
+        PolicyError: RR269 if the data do not match the manifest.
     """
     import duckdb
 
@@ -249,7 +250,7 @@ def _weight_table(file: WeightFile, columns: Sequence[Column]) -> ScriptTable:
 
 
 def _engine_names(names: Iterable[str], longest: int) -> Iterator[tuple[str, str]]:
-    """Yield each name with the one that it has in an engine: what is too long is cut, and numbered."""
+    """Yield each name with its name in an engine: a long one is truncated, and numbered."""
     taken: set[str] = set()
     for name in names:
         found = name
@@ -262,7 +263,7 @@ def _engine_names(names: Iterable[str], longest: int) -> Iterator[tuple[str, str
 
 
 def _require_representable(table: ScriptTable, database: SqlEngine) -> None:
-    """Refuse names, numbers and texts that the engine cannot hold or tell apart.
+    """Refuse names, numbers and texts that the engine cannot represent or distinguish.
 
     Raises:
         PolicyError: RR512.
@@ -287,13 +288,13 @@ def _require_representable(table: ScriptTable, database: SqlEngine) -> None:
 
 
 def _collation_key(text: str) -> str:
-    """Return what texts have in common that a collation may take for one."""
+    """Return the common form of texts that a collation may take as equal."""
     plain = unicodedata.normalize("NFKD", text.casefold())
     return "".join(c for c in plain if not unicodedata.combining(c)).rstrip(" ")
 
 
 def _insert_statements(table: ScriptTable, name: str, database: SqlEngine) -> Iterator[str]:
-    """Yield the statements that make a table and enter its rows."""
+    """Yield the statements that create a table and insert its rows."""
     columns = [identifier(column) for column, _ in table.columns]
     cells = [
         [_sql_literal(row[place], kind, database) for row in table.rows]
@@ -314,7 +315,6 @@ def _insert_statements(table: ScriptTable, name: str, database: SqlEngine) -> It
 
 
 def _engine_type_name(kind: str, cells: Sequence[str], database: SqlEngine) -> str:
-    """Return the engine's type of a column."""
     if _WHOLE.fullmatch(kind):
         return "BIGINT"
     if kind in {"DOUBLE", "FLOAT"}:
@@ -327,7 +327,6 @@ def _engine_type_name(kind: str, cells: Sequence[str], database: SqlEngine) -> s
 
 
 def _sql_literal(value: Any, kind: str, database: SqlEngine) -> str:
-    """Return a value as a literal."""
     if value is None:
         return "NULL"
     if _LARGE.fullmatch(kind) or _DECIMAL.fullmatch(kind):

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 _ENTRIES = 20_000
-"""The most weights that stand in a macro, which is copied into every query; closed forms have no limit."""
+"""Maximum number of weights in a macro, which is copied into every query; closed forms have no limit."""
 
 
 _EACH = "category_that_is_asked_for"
-"""The parameter of lambdas: arguments of a macro are put into them as they stand, so no column may be called so."""
+"""The parameter of lambdas: arguments of a macro are inserted verbatim, so no column may have this name."""
 _ASKED = "list_distinct(categories)"
 
 
@@ -39,7 +39,7 @@ def duckdb_program(release: Release) -> str:
     """Return the SQL: the view `release`, a macro and a view of categories for each column, and the aggregates.
 
     Raises:
-        PolicyError: RR513 for dealt groups, whose records have no weights, or data in a format of a plugin's.
+        PolicyError: RR513 for anatomy groups, whose records have no weights, or data in a format of a plugin.
     """
     axes = {id(axis): axis for axis in release.columns.axes.values()}
     dealt = [axis for axis in axes.values() if isinstance(axis, AnatomyWeights)]
@@ -71,7 +71,7 @@ def duckdb_program(release: Release) -> str:
 
 
 def _survey_weight_column(release: Release) -> str:
-    """Return the column of a survey's weights, as SQL has it; "" for none, and for one that was randomised."""
+    """Return the column of survey weights, quoted for SQL; "" without one, or if it was randomised."""
     name = None if release.design is None else release.design.weight
     if name is None or (name in release.columns.axes and release.columns.axes[name].randomised):
         return ""
@@ -80,7 +80,6 @@ def _survey_weight_column(release: Release) -> str:
 
 
 def _axis_statements(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) -> Iterator[str]:
-    """Return the statements of an axis."""
     if isinstance(axis, SetWeights) and len(axis.columns) > 1:
         yield f"-- no macro for {visible(', '.join(axis.columns))}: sets of values that belong together"
         return
@@ -112,7 +111,7 @@ def _axis_statements(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) 
 
 
 def _weight_expression(axis: AxisWeights, original: str, kinds: dict[str, str]) -> str | None:
-    """Return the weight of released r0, r1, … in the count of some categories; None if there is none to be written."""
+    """Return the weight of released r0, r1, … in the count of some categories; None without a finite expression."""
     if isinstance(axis, SetWeights):
         held = f"len(list_filter({_ASKED}, lambda {_EACH}: list_contains(r0, {_EACH})))"
         return f"({held} * {axis.held!r}::DOUBLE + (len({_ASKED}) - {held}) * {axis.not_held!r}::DOUBLE)"
@@ -136,7 +135,7 @@ def _retention_expression(axis: RetentionWeights, original: str, released: str, 
     """Return the closed form of retention in blocks.
 
     Raises:
-        PolicyError: RR267 for a block that the release says nothing of.
+        PolicyError: RR267 for a block without a description in the release.
     """
     pairs = [axis.kept_and_moved(block) for block in axis.blocks]
     if len(pairs) == 1:
@@ -155,7 +154,7 @@ def _retention_expression(axis: RetentionWeights, original: str, released: str, 
 
 
 def _macro_and_view_names(axis: AxisWeights, taken: set[str]) -> tuple[str, str]:
-    """Return the names of the macro and of the view, which no other axis has."""
+    """Return the names of the macro and of the view, unique among axes."""
     stem = "_".join(axis.columns)
     while stem.casefold() in taken:
         stem += "_"
@@ -172,7 +171,7 @@ def _category_type(axis: AxisWeights, place: int, kinds: dict[str, str]) -> str:
 
 
 def _cells_list_sql(columns: Sequence[str], cells: Sequence[Cell], types: Sequence[str]) -> str:
-    """Return cells as an SQL list: of one column its values, of several structs."""
+    """Return cells as an SQL list: values of one column, structs of several."""
     if len(columns) == 1:
         return sql_list([_category_value(cell[0], types[0]) for cell in cells], types[0])
     fields = ", ".join(f"{identifier(c)} {kind}" for c, kind in zip(columns, types, strict=True))
@@ -189,7 +188,7 @@ def _cell_sql(columns: Sequence[str], values: Sequence[str]) -> str:
 
 
 def _category_value(value: Value, kind: str) -> Value:
-    """Return a category as the data have it: in a column of text, numbers are text."""
+    """Return a category as in the data: numbers in a text column are text."""
     return category_text(value) if kind == "VARCHAR" else value
 
 

@@ -1,4 +1,4 @@
-"""The programs that a file can be written for, by name."""
+"""The programs that files can be written for, by name."""
 
 from __future__ import annotations
 

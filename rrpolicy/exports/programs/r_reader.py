@@ -10,6 +10,6 @@ if TYPE_CHECKING:
 
 
 def r_program(release: Release) -> str:
-    """Return the reader; it reads release.json itself."""
+    """Return the reader; it reads release.json when run."""
     del release
     return files("rrpolicy.exports").joinpath("templates", "rrpolicy.R").read_text("utf-8")

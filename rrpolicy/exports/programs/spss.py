@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 _LONGEST, _VARIABLE_LABEL, _VALUE_LABEL, _LITERAL = 64, 255, 120, 100
-"""Bytes of names, labels and of a piece of a literal, which keeps lines short."""
+"""Maximum bytes of names, labels and of a piece of a literal, which keeps lines short."""
 _TEXT = 32_767
-"""Bytes that a string variable holds."""
+"""Maximum bytes of a string variable."""
 _RESERVED = frozenset(["all", "and", "by", "eq", "ge", "gt", "le", "lt", "ne", "not", "or", "to", "with"])
 
 
@@ -30,7 +30,7 @@ def spss_program(release: Release) -> str:
     """Return the syntax.
 
     Raises:
-        PolicyError: RR512 for text that SPSS cannot hold or tell apart.
+        PolicyError: RR512 for text that SPSS cannot represent or distinguish.
     """
     return (
         "\n".join(["* Encoding: UTF-8.", *(line for book in codebooks(release) for line in _table_syntax(book))]) + "\n"
@@ -42,10 +42,10 @@ def spss_string(value: str, column: str) -> str:
 
     Args:
         value: the text.
-        column: that it is of, for the message.
+        column: of the text, for the message.
 
     Raises:
-        PolicyError: RR512 if it holds what no literal can hold.
+        PolicyError: RR512 if it contains characters that no literal can.
     """
     if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in value):
         message = f"a category of {column!r} holds a character that is not printed, such as the end of a line"
@@ -59,7 +59,7 @@ def spss_string(value: str, column: str) -> str:
 
 
 def shortened_texts(texts: Sequence[str], most: int) -> Iterator[str]:
-    """Return texts of at most so many bytes; what is cut is numbered, so that it differs from the others."""
+    """Return texts of at most so many bytes; truncated ones are numbered, so that they differ from the others."""
     for place, value in enumerate(texts, 1):
         whole, end = value.encode(), f" ... ({place})"
         yield value if len(whole) <= most else whole[: most - len(end)].decode(errors="ignore") + end

@@ -1,6 +1,6 @@
 """Labels for Stata 14 and later: a do-file that reads the CSV, numbers categories, and labels variables and values.
 
-Text from outside stands in expressions alone, as a literal of plain characters and `uchar(code)` for every other one:
+Text from outside is only in expressions, as a literal of plain characters and `uchar(code)` for every other one:
 Stata expands macros and begins comments inside of quotes.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _LONGEST, _LABEL = 32, 80
 _RESERVED = frozenset({"byte", "double", "float", "if", "in", "int", "long", "strl", "using", "with"})
 _MISSING = (".a", ".b", ".c")
-"""Extended missing values, of the category of missing values and of texts beside numbers."""
+"""Extended missing values, for the category of missing values and for texts among numbers."""
 _PLAIN = frozenset(" _.,:;()-<>=+%&?!@")
 
 

@@ -1,4 +1,4 @@
-"""The views of estimate.sql in the SQL of other engines: each construct of DuckDB alone is written in common ones."""
+"""The views of estimate.sql in the SQL of other engines: constructs specific to DuckDB are replaced by common ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 Sql: TypeAlias = exp.Expr
 _STEPS = 100
-"""Newton's steps from (x + 1)/2 to the root of x; they halve what is far too large, so that 2^190 has its root, too."""
+"""Number of Newton's steps from (x + 1)/2 to the root of x; they halve large values, so that 2^190 works, too."""
 _ROOT = f"""
 (WITH RECURSIVE root(x, y, i) AS (
     SELECT argument, argument / 2.0 + 0.5, 0 UNION ALL SELECT x, (y + x / y) / 2.0, i + 1 FROM root WHERE i < {_STEPS}
@@ -21,7 +21,7 @@ _ROOT = f"""
 
 @frozen
 class SqlDialect:
-    """What views of another engine are written with.
+    """The SQL dialect of another engine for views.
 
     Attributes:
         writer: sqlglot's name of its SQL.
@@ -39,13 +39,13 @@ def translated_views(
 ) -> Iterator[tuple[list[str], exp.Expr | None]]:
     """Yield the statements of an estimate.sql in common terms, each with the comments before it.
 
-    A view has no order: the queries of the file's end have it.
+    A view has no order: the queries at the file's end have one.
 
     Args:
         text: of the file.
-        engine: that they are written for.
-        loaded: names of views and tables that the file reads from other files: none of these is yielded.
-        held: columns of sets -> the table of what each set holds.
+        engine: of the output.
+        loaded: names of views and tables that the file reads from other files: these are omitted.
+        held: columns of sets -> the table of set members.
     """
     orders: dict[str, exp.Order] = {}
     for statement in sqlglot.parse(text, read="duckdb"):
@@ -66,13 +66,13 @@ def translated_views(
                 orders[statement.this.name] = order.pop()
         elif (table := statement.find(exp.Table)) is not None and table.name in orders:
             statement.set("order", orders[table.name].copy())
-        for ordered in statement.find_all(exp.Ordered):  # where nulls stand is left to the engine
+        for ordered in statement.find_all(exp.Ordered):  # the engine decides the position of nulls
             ordered.set("nulls_first", bool(ordered.args.get("desc")) != (engine.writer == "sqlite"))
         yield comments, statement
 
 
 def _expand_stars(statement: Sql) -> None:
-    """Name what ALL and * stand for, and derived tables."""
+    """Name the columns that ALL and * refer to, and derived tables."""
     for select in statement.find_all(exp.Select):
         group, order = select.args.get("group"), select.args.get("order")
         if group is not None and group.args.get("all"):
@@ -89,7 +89,7 @@ def _expand_stars(statement: Sql) -> None:
 
 
 def _portable_expression(node: Sql, engine: SqlDialect, held: Mapping[tuple[str, ...], str]) -> Sql:
-    """Return an expression without what the engine lacks."""
+    """Return an expression without constructs that the engine lacks."""
     match node:
         case exp.Pow():
             return exp.Mul(this=exp.paren(node.this.copy()), expression=exp.paren(node.this.copy()))
@@ -109,7 +109,7 @@ def _portable_expression(node: Sql, engine: SqlDialect, held: Mapping[tuple[str,
 
 
 def _set_membership_case(case: exp.Case, equal: list[exp.EQ], held: Mapping[tuple[str, ...], str]) -> exp.Case:
-    """Return the weight of a set by whether the table of what sets hold has the category: DuckDB looks into lists."""
+    """Return the weight of a set by membership of the category in the table of set members: only DuckDB has lists."""
     columns = [cast("exp.Bracket", pair.this).this for pair in equal]
     members = exp.to_table(held[tuple(column.name for column in columns)], alias="h", quoted=True)
     several = len(equal) > 1

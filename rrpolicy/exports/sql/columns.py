@@ -1,8 +1,8 @@
-"""How a column becomes its category in somebody else's engine: codes of missing values, bins, domains, and all else.
+"""SQL of a column's category in a foreign engine: codes of missing values, bins, domains, and other values.
 
-What `rrpolicy.source.duckdb.encoding` says of a column whose type is known, this says of one whose type the policy
-implies: numbers for bins of numbers, text for a domain of text. A column of another type ends the statement, or becomes
-what is refused when the counts are read.
+It matches `rrpolicy.source.duckdb.encoding`, but for a column whose type is not known and only implied by the policy:
+numbers for bins of numbers, text for a domain of text. A column of another type ends the statement, or gives values
+that are refused when the counts are read.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from rrpolicy.source.duckdb.encoding import parse_moment
 from rrpolicy.source.duckdb.missing import code_number as number_of
 
 Way = tuple[Sql, Sql]
-"""A condition, and what a value becomes that meets it."""
+"""A condition, and the SQL of values that meet it."""
 
 _COMPARABLE_KINDS = 10**18
 
 
 @frozen
 class SqlColumn:
-    """A released attribute as a column of somebody else's table.
+    """A released attribute as a column of a foreign table.
 
     Attributes:
-        attribute: what the policy says of it.
+        attribute: from the policy.
         codes: of missing values.
         dialect: the engine's.
     """
@@ -47,15 +47,15 @@ class SqlColumn:
 
     @property
     def x(self) -> Sql:
-        """Return SQL of the column as it is."""
+        """Return SQL of the unmodified column."""
         return quoted_column(self.attribute.name)
 
     @property
     def recoded(self) -> Sql:
-        """Return SQL of what stands for its category.
+        """Return SQL of the column's category representatives.
 
         Raises:
-            PolicyError: RR590 if that cannot be said in this dialect so that it is certain to be the category.
+            PolicyError: RR590 if the dialect cannot express it with certainty.
         """
         attribute = self.attribute
         if attribute.bins is not None:
@@ -73,7 +73,7 @@ class SqlColumn:
         raise self._refused("its domain holds values of several kinds, which no column holds")
 
     def _as_is(self) -> Sql:
-        """Return a column whose values are its categories, or released as they are."""
+        """Return a column whose values are its categories, or released unmodified."""
         if self.codes:
             raise self._refused(
                 "it has codes of missing values, and no `domain` or `bins` that say of which type it is",
@@ -105,7 +105,7 @@ class SqlColumn:
                 "two categories differ in blanks at their end alone, and this engine groups them as one"
             )
 
-        def same(text: str) -> Sql:  # a column of dates is compared with no other text
+        def same(text: str) -> Sql:  # a column of dates is compared only with dates
             x = self.dialect.as_text(self.x) if dates and not _is_moment(text) else self.x
             return self.dialect.same(x, text)
 
@@ -132,7 +132,7 @@ class SqlColumn:
         )
 
     def _binned(self, bins: Bins) -> Sql:
-        """Return SQL of what stands for the bin: [a, b), the last one closed."""
+        """Return SQL of a bin's representative: [a, b), the last one closed."""
         texts = [e for e in bins.edges if isinstance(e, str)]
         known = self._instants(texts) if texts else [float(e) for e in bins.edges if abs(float(e)) != math.inf]
         x, literal = (self.x, self.dialect.moment) if texts else (self._double, number)
@@ -198,12 +198,12 @@ class SqlColumn:
 
     @property
     def _no_number(self) -> list[Sql]:
-        """Return SQL that is true where a column of numbers holds NaN, or a code of missing values."""
+        """Return SQL that is true if a column of numbers holds NaN, or a code of missing values."""
         nan = [] if self.dialect.nan is None else [self.dialect.nan(self._double)]
         return [*nan, *(exp.EQ(this=self._double, expression=number(code)) for code in self._numeric_codes)]
 
     def _chosen(self, kind: Kind, missing: Sequence[Sql], ways: Sequence[Way], otherwise: Sql | None) -> Sql:
-        """Return SQL of a choice; no value, and what stands for none, is null."""
+        """Return SQL of a choice; null without a value, and for representatives of null."""
         words = {"number": "number", "text": "text", "truth": "truth value", "moment": "date or time"}
         stranger = self.dialect.stranger(self.x, kind, f"a value of {self.attribute.name} is no {words[kind]}")
         if stranger is None:
@@ -222,24 +222,24 @@ class SqlColumn:
 
 
 def _is_moment(text: str) -> bool:
-    """Return whether a text spells a date or a time."""
+    """Return whether a text is a date or a time."""
     return any(parse_moment(text, kind) is not None for kind in ("DATE", "TIME", "TIMESTAMP"))
 
 
 def quoted_column(name: str) -> Sql:
-    """Return SQL of a column, its name as it is."""
+    """Return SQL of a column, its name quoted unchanged."""
     return exp.column(name, quoted=True)
 
 
 def category_sql(attribute: Attribute, codes: Sequence[Value], dialect: str) -> str:
-    """Return SQL of what stands for a released column's category, of a column whose type the policy implies.
+    """Return SQL of a released column's category representatives, with the column type that the policy implies.
 
     Args:
-        attribute: what the policy says of it.
+        attribute: from the policy.
         codes: of missing values.
         dialect: one of `DIALECTS`.
 
     Raises:
-        PolicyError: RR590 if that cannot be said in this dialect so that it is certain to be the category.
+        PolicyError: RR590 if the dialect cannot express it with certainty.
     """
     return SqlColumn(attribute, tuple(codes), DIALECTS[dialect]).recoded.sql(dialect, comments=False)

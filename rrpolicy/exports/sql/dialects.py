@@ -1,4 +1,4 @@
-"""What engines differ in beyond what sqlglot knows of their dialects: NaN, truth values, dates, texts taken for one."""
+"""Differences between engines beyond sqlglot's dialects: NaN, truth values, dates, texts that compare equal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sql = exp.Expr
 Kind: TypeAlias = Literal["number", "text", "truth", "moment"]
 _EVERY_MOMENT = frozenset({"date", "time", "timestamp"})
 SPELLED = r"^[-+]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]+)?$"
-"""How MySQL spells numbers, and people do: text that is read as one."""
+"""Notation of numbers in MySQL and by people: text that is read as one."""
 
 
 def _equals_nan(x: Sql) -> Sql:
@@ -29,17 +29,18 @@ class Dialect:
     """An engine's SQL.
 
     Attributes:
-        name: as sqlglot has it.
-        nan: SQL that is true where a number is NaN; None if there is no NaN.
-        spelled_booleans: whether true and false are written as text, which its exports do not spell so.
-        booleans: whether it has true and false at all.
-        collation: that tells all texts apart; "" if texts are compared by their characters anyhow.
-        pads: whether it may take texts for one, those that differ in blanks at their end at least.
+        name: in sqlglot.
+        nan: SQL that is true for NaN; None if there is no NaN.
+        spelled_booleans: whether true and false are written as text, unlike in its exports.
+        booleans: whether it has truth values.
+        collation: that distinguishes all texts; "" if texts are always compared by their characters.
+        pads: whether texts may compare equal although they differ, at least in trailing blanks.
         moments: its types of dates and times.
-        empty: whether an empty text is one; if not, it is no value.
-        iso: whether a date or time in a column is compared with text as a date, not as a session or a type spells it.
+        empty: whether an empty text is a text; if not, it is null.
+        iso: whether a date or time in a column is compared with text as a date, not in the notation of a session or
+            type.
         unnamed: characters that no name can have.
-        dual: the table that a query of nothing is of; "" if it needs none.
+        dual: the table of a query without data; "" if unnecessary.
     """
 
     name: str
@@ -71,27 +72,27 @@ class Dialect:
         return exp.cast(exp.Literal.string(str(value)), moment_type(value))
 
     def same(self, x: Sql, text: str) -> Sql:
-        """Return SQL that is true where a column holds a text, and no other that some collation takes for it."""
+        """Return SQL that is true if a column holds a text, and false for others that a collation takes as equal."""
         if not self.pads:
             return exp.EQ(this=self.category(x), expression=self.text(text))
-        ended = self.ended(x)  # blanks at the end count, too
+        ended = self.ended(x)  # trailing blanks count, too
         return exp.EQ(this=self.category(ended), expression=self.text(f"{text}|"))
 
     def ended(self, x: Sql) -> Sql:
-        """Return SQL of a text with something behind it that is no blank."""
+        """Return SQL of a text with a non-blank character appended."""
         return exp.DPipe(this=x, expression=self.text("|"))
 
     def category(self, x: Sql) -> Sql:
-        """Return SQL of recoded text, which is grouped as it stands."""
+        """Return SQL of recoded text for grouping."""
         return exp.Collate(this=exp.paren(x), expression=exp.var(self.collation)) if self.collation else x
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition that holds where a value is of no such kind, and SQL that ends the statement there.
+        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement.
 
         Args:
             x: SQL of the value.
-            kind: that it should be of.
-            message: what the engine should report, if it takes one.
+            kind: the expected kind.
+            message: the error message, if the engine takes one.
 
         Returns:
             None if the engine ends the statement by itself.
@@ -101,7 +102,7 @@ class Dialect:
 
 
 class _Spark(Dialect):
-    """Spark 3.4 and later, and Databricks, whose plain timestamps are instants of a session's time zone."""
+    """Spark 3.4 and later, and Databricks, whose plain timestamps are instants in a session's time zone."""
 
     def moment(self, value: Point) -> Sql:
         kind = moment_type(value)
@@ -134,7 +135,7 @@ class _MySql(Dialect):
         return exp.Cast(this=exp.Concat(expressions=[x, self.text("|")], safe=True), to=every)
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition, and a subquery of two rows, which no value can be: no message can be given."""
+        """Return a condition, and a subquery of two rows, which is no valid value: no message can be given."""
         del message
         told: Sql
         match kind:
@@ -146,13 +147,13 @@ class _MySql(Dialect):
                 told = exp.not_(exp.In(this=self.as_text(x), expressions=[self.text("0"), self.text("1")]))
             case "moment":
                 told = exp.cast(x, "timestamp(6)").is_(exp.null())
-            case "text":  # numbers are compared as they are spelled
+            case "text":  # numbers are compared by their notation
                 return None
         return told, exp.union(exp.select(x.copy()), exp.select(x.copy()), distinct=False).subquery()
 
 
 class _Oracle(Dialect):
-    """Oracle 12.2 and later, where an empty text is null, and dates are read as a session is set."""
+    """Oracle 12.2 and later, where an empty text is null, and the notation of dates depends on the session."""
 
     def as_text(self, x: Sql) -> Sql:
         return exp.cast(x, "varchar(4000)")
@@ -172,7 +173,7 @@ class _Sqlite(Dialect):
     """SQLite, where any column may hold values of any type."""
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition, and a path into JSON that is none: the engine's error repeats it."""
+        """Return a condition, and an invalid JSON path: the engine's error repeats it."""
         fails = exp.Anonymous(this="JSON_TYPE", expressions=[exp.Literal.string("{}"), exp.Literal.string(message)])
         if kind == "truth":
             return exp.not_(exp.In(this=x, expressions=[exp.Literal.number(0), exp.Literal.number(1)])), fails
@@ -185,7 +186,7 @@ def _is_nan(x: Sql) -> Sql:
 
 
 def _nan_anyhow(x: Sql) -> Sql:
-    """Return what is true of NaN whether it equals itself or not."""
+    """Return SQL that is true for NaN whether it equals itself or not."""
     return exp.paren(exp.or_(_equals_nan(x), exp.NEQ(this=x.copy(), expression=x.copy())))
 
 

@@ -1,7 +1,7 @@
-"""A value for every category: what stands in a table of counts for all values that the policy makes one of.
+"""Representative values: one value in a table of counts for all values that the policy maps to the same category.
 
-The same policy reads it back as that category: a number inside of a bin, a category itself, and for values outside of
-the domain one that is outside of it as well. So the counts are refused where the records are, and in the same words.
+The same policy maps it to that category: a number inside a bin, the category, and for values outside the domain another
+value outside it. So counts are refused for the same reasons, and in the same words, as records.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.policy.model import Attribute
 
 Point: TypeAlias = "float | date | time"
-"""What bins are bins of; of one policy's bins all are of one type, and compare."""
+"""Type of the edges of bins; the bins of one policy all have one type and are comparable."""
 _DAY = date(2000, 1, 1)
 _STEPS = 1000
-"""More codes of missing values stand beside one another nowhere."""
+"""Maximum number of steps to search: no policy has more adjacent codes of missing values."""
 
 
 def unlisted_text(attribute: Attribute, codes: Collection[Value]) -> str:
-    """Return a text that is in no domain, and no code of a missing value; if it can be, the category it maps to."""
+    """Return a text that is in no domain, and no code of a missing value; if there is one, the category it maps to."""
     domain = {v for v in attribute.domain or () if v != attribute.outside}
     named = [attribute.outside] if isinstance(attribute.outside, str) and attribute.outside else []
     tried = chain(named, (f"outside{'.' * n}" for n in count()))
@@ -31,17 +31,17 @@ def unlisted_text(attribute: Attribute, codes: Collection[Value]) -> str:
 
 
 def unlisted_number(attribute: Attribute, codes: Collection[float]) -> int:
-    """Return the least whole number from 0 on that is no category and no code of a missing value."""
+    """Return the least whole number >= 0 that is no category and no code of a missing value."""
     taken = {float(v) for v in attribute.domain or () if not isinstance(v, str)} | set(codes)
     return next(n for n in count() if float(n) not in taken)
 
 
 def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]) -> Point | None:
-    """Return what is from `low` on and before `high`, and no code of a missing value; None if nothing is found.
+    """Return a value in [low, high) that is no code of a missing value; None if not found.
 
     Args:
-        low: where the bin begins; None without a beginning.
-        high: where it ends; None without an end.
+        low: start of the bin; None if unbounded.
+        high: end of the bin; None if unbounded.
         codes: of missing values.
     """
     if low is not None:
@@ -53,7 +53,7 @@ def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]
 
 
 def value_outside_bins(edges: Sequence[Point | None], codes: Collection[Point]) -> Point | None:
-    """Return what lies in no bin, and is no code of a missing value; None if nothing is found."""
+    """Return a value that is in no bin, and is no code of a missing value; None if not found."""
     least, most = edges[0], edges[-1]
     below: Iterator[Any] = iter(()) if least is None else (x for x in _nearby_points(least, -1) if x < least)  # type: ignore[operator]
     above: Iterator[Any] = iter(()) if most is None else (x for x in _nearby_points(most, 1) if x > most)  # type: ignore[operator]
@@ -61,7 +61,7 @@ def value_outside_bins(edges: Sequence[Point | None], codes: Collection[Point]) 
 
 
 def parse_moment(value: str) -> date | time:
-    """Return the date or time that a text spells."""
+    """Return the date or time of a text."""
     if len(value) == len("2026-01-31"):
         return date.fromisoformat(value)
     try:
@@ -71,7 +71,7 @@ def parse_moment(value: str) -> date | time:
 
 
 def _nearby_points(point: Point, sign: int) -> Iterator[Point]:
-    """Yield what comes after a point, or before it: the nearest whole steps, then what is nearer still."""
+    """Yield values after a point, or before it: the nearest whole steps, then nearer ones."""
     if isinstance(point, float):
         yield from (point + sign * step for step in range(1, _STEPS))
         yield from (point + sign * 0.5**n for n in range(1, 50))

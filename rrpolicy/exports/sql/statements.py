@@ -1,4 +1,4 @@
-"""The statements of a policy: what counts a table, what tests whose its records are, what makes records of counts."""
+"""The SQL statements of a policy: count a table, test its units of protection, expand counts into records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rrpolicy.policy.model import Attribute, Policy
 _PART = re.compile(r'"((?:[^"\0]|"")+)"|`([^`\0]+)`|\[([^\]\0]+)\]|([\w$-]+)')
 _NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern})){{0,2}}")
 LEVELS = (10**9, 10**6, 10**3, 1)
-"""A count below 10^12 in thousands of thousands: a number of the one below begins at each of these."""
+"""Decomposition of a count below 10^12 in steps of a thousand."""
 
 
 @frozen
@@ -27,12 +27,12 @@ class SqlStatements:
 
     Attributes:
         dialect: such as `postgres`.
-        multiplicity: the column that says how many records a row stands for.
-        counts: recodes every released column as the policy says, and counts; one row a combination. It names no column
-            that is dropped.
-        units: tests how many records a person has: one row of four numbers, of which the last two must be 0; None if
-            the policy does not say which column identifies people. No other statement names that column.
-        expansion: makes records of a table of released rows with counts.
+        multiplicity: the column with the number of records that a row represents.
+        counts: recodes every released column by the policy, and counts; one row per combination. It names no dropped
+            column.
+        units: tests the number of records per person: one row of four numbers, of which the last two must be 0; None if
+            the policy names no column that identifies people. No other statement names that column.
+        expansion: expands a table of released rows with counts into records.
     """
 
     dialect: str
@@ -46,13 +46,13 @@ def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
     """Return the statements of a policy.
 
     Args:
-        policy: resolved; observed domains stay as the table has them.
+        policy: resolved; observed domains keep the table's values.
         dialect: one of `DIALECTS`.
         table: the table's name in the engine, its parts with dots between: `people`, `survey.people`.
 
     Raises:
-        PolicyError: RR250 if there is no such dialect; RR590 with every column that cannot be recoded in it; RR591 if
-            the name of the table, or of a column, cannot be written in it.
+        PolicyError: RR250 if the dialect is unknown; RR590 with every column that cannot be recoded in it; RR591 if the
+            name of the table, or of a column, cannot be written in it.
     """
     if dialect not in DIALECTS:
         raise PolicyError(Problem("RR250", f"there is no dialect '{dialect}'", expected=", ".join(DIALECTS)))
@@ -72,7 +72,7 @@ def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
 
 
 def _table_sql(name: str, dialect: str) -> exp.Table:
-    """Return a table's name, each part of it as it is."""
+    """Return a table's name, each part of it quoted unchanged."""
     if not _NAME.fullmatch(name):
         expected = "a name such as people or survey.people"
         raise PolicyError(Problem("RR591", f"{name!r} is no name of a table in {dialect}", expected=expected))
@@ -82,7 +82,7 @@ def _table_sql(name: str, dialect: str) -> exp.Table:
 
 
 def _check_column_names(names: Iterable[str], policy: Policy, dialect: str) -> None:
-    """Refuse names of columns that are not read as they are written."""
+    """Refuse names of columns that the dialect would read differently."""
     for name in names:
         said = quoted_column(name).sql(dialect)
         try:
@@ -116,7 +116,7 @@ def _count_column(name: str) -> Sql:
 
 
 def _unit_test_statement(policy: Policy, dialect: Dialect, source: exp.Table) -> exp.Select | None:
-    """Return the statement that tests how many records a unit of protection has."""
+    """Return the statement that tests the number of records per unit of protection."""
     if policy.unit is None:
         return None
     unit = quoted_column(policy.unit)
@@ -144,7 +144,7 @@ def _unit_test_statement(policy: Policy, dialect: Dialect, source: exp.Table) ->
 
 
 def _is_missing_code(x: Sql, code: Value, dialect: Dialect) -> Sql:
-    """Return SQL that is true where a column spells a code of missing values."""
+    """Return SQL that is true if a column contains a code of missing values."""
     text = code if isinstance(code, str) else f"{float(code):.15g}"
     return dialect.same(dialect.as_text(x.copy()), text)
 
@@ -154,8 +154,8 @@ def _expansion_statement(
 ) -> exp.Select:
     """Return the statement that repeats each row of released counts.
 
-    A number below a count is told by how many thousands of millions, millions, thousands and ones it has. Each is
-    joined where such numbers begin below the count, so that hardly any row is made that is not a record.
+    A number below a count is decomposed into thousands of millions, millions, thousands and ones. Each is joined only
+    if such numbers begin below the count, so that almost every generated row is a record.
     """
     cells = exp.alias_(source.copy(), exp.to_identifier("cells", quoted=True), table=True)
     each = [exp.select(exp.alias_(exp.Literal.number(str(d)), "d")) for d in range(10)]

@@ -1,1 +1,1 @@
-"""Policies held to small tables with what is expected of each."""
+"""Tests of policies on small tables with expected results."""

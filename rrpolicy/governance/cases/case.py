@@ -1,4 +1,4 @@
-"""The file of tests beside a policy: small tables, and what the policy is expected to say of each."""
+"""The file of tests of a policy: small tables, and the expected results of the policy on each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from rrpolicy.policy.tree.document import read_document
 from rrpolicy.policy.tree.problems import validation_problems
 
 FOLDER = "tests"
-"""Beside the policies; `tests/x.toml` and `tests/x/*.toml` are the tests of `x.toml`."""
+"""Folder next to the policies; `tests/x.toml` and `tests/x/*.toml` are the tests of `x.toml`."""
 MOST_REPEATS = 1_000_000
 
 
 State: TypeAlias = Literal["satisfied", "conditional", "failed", "undecided"]
-"""What an entry of the policy may come to."""
+"""State of an entry of the policy in a test."""
 
 
 class TableEntry(PolicyFileTable):
@@ -87,13 +87,13 @@ class CaseFile(PolicyFileTable):
 
 @frozen
 class Case:
-    """One test, and where it stands.
+    """One test with its position.
 
     Attributes:
-        name: what is shown.
+        name: displayed name.
         table: the records.
-        expect: what the policy says of them.
-        folder: that files start from.
+        expect: the expected results.
+        folder: that file names are relative to.
         place: of its name.
     """
 
@@ -105,10 +105,10 @@ class Case:
 
 
 def load_cases(policy: Path) -> tuple[Case, ...]:
-    """Return the tests that lie beside a policy, in the order of their files.
+    """Return the tests of a policy, in the order of their files.
 
     Raises:
-        PolicyError: RR2xx, everything that is wrong with one of the files.
+        PolicyError: RR2xx, all problems of one of the files.
     """
     beside = policy.parent / FOLDER
     files = [beside / policy.name, *sorted((beside / policy.stem).glob("*.toml"))]

@@ -1,4 +1,4 @@
-"""Running the tests of policies: each table planned, and what comes out held to what was expected."""
+"""Running the tests of policies: each table is planned, and the result compared with the expectation."""
 
 from __future__ import annotations
 
@@ -47,17 +47,16 @@ if TYPE_CHECKING:
 def build_case_table(case: Case, policy: Policy, files: Root) -> Table:
     """Return the table of a test.
 
-    A column that the policy drops and the test does not give is numbered from 1: each record is then of a unit of its
-    own, and nothing else is known of it.
+    A column that the policy drops and the test does not give is numbered from 1: each record is then a separate unit,
+    and nothing else is known of it.
 
     Args:
         case: the test.
-        policy: that it is of.
-        files: that a CSV file must lie under, as those that the policy names.
+        policy: of the test.
+        files: folder that a CSV file must be in, like those that the policy names.
 
     Raises:
-        PolicyError: RR256 if its file cannot be read, or its records are none of one table; RR289 if the file lies
-            elsewhere.
+        PolicyError: RR256 if its file cannot be read, or its records form no table; RR289 if the file is elsewhere.
     """
     given = case.table
     if given.uri is not None:
@@ -109,7 +108,7 @@ def _rows(case: Case) -> pa.Table:
 
 
 def _column_value(value: Any) -> Any:
-    """Return a value of TOML as a column holds it; decimals are numbers."""
+    """Return a value of TOML as stored in a column; decimals become numbers."""
     return float(rational(value)) if value is not None and type(value).__name__ == "Decimal" else value
 
 
@@ -122,12 +121,12 @@ Progress = Callable[[str, float], None]
 
 @frozen
 class PolicyTestResult(GatedResult):
-    """One test and what came out.
+    """One test and its result.
 
     Attributes:
         name: of the test.
-        place: where it stands.
-        unlike: what is otherwise than expected, in sentences; nothing if it passes.
+        place: position in its file.
+        unlike: differences from the expectation, in sentences; empty if it passes.
     """
 
     name: str
@@ -136,7 +135,7 @@ class PolicyTestResult(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is otherwise than expected (RR141)."""
+        """Return the differences from the expectation (RR141)."""
         expected = "what the test expects"
         return tuple(Problem("RR141", f"the test '{self.name}': {text}", self.place, expected) for text in self.unlike)
 
@@ -154,7 +153,7 @@ class PolicyTestSuite(GatedResult):
         name: of the policy.
         version: of the policy.
         tried: each test.
-        untested: entries of the policy that no test holds to anything, by name.
+        untested: entries of the policy without a test, by name.
     """
 
     file: str
@@ -165,20 +164,20 @@ class PolicyTestSuite(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is otherwise than expected (RR141)."""
+        """Return the differences from the expectation (RR141)."""
         return tuple(problem for one in self.tried for problem in one.problems)
 
 
 @frozen
 class PolicyTestReport(GatedResult):
-    """What the tests of some policies came to."""
+    """Results of the tests of some policies."""
 
     schema: ClassVar[str] = "rrpolicy.test/1"
     policies: tuple[PolicyTestSuite, ...]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is otherwise than expected (RR141)."""
+        """Return the differences from the expectation (RR141)."""
         return tuple(problem for tests in self.policies for problem in tests.problems)
 
     def to_json(self) -> dict[str, Json]:
@@ -214,10 +213,10 @@ def _entry_identities(policy: Policy) -> tuple[str, ...]:
 
 
 def _run_case(case: Case, made: OpenedPolicy, files: Root) -> PolicyTestResult:
-    """Plan on a test's table, by the policy as it is but for where its table lies."""
+    """Plan on a test's table, by the policy unchanged except for its table."""
     try:
         given = input_table(build_case_table(case, made.policy, files))
-        # neither the day nor an earlier release decides what a test comes to
+        # neither the day nor an earlier release affects the result of a test
         policy = replace(made.policy, governance=EMPTY_GOVERNANCE, ledger=None)
         found = run_plan(
             policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False)
@@ -267,7 +266,7 @@ def _number(entry: Finding | UtilityFinding | None) -> Measure | None:
 
 
 def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str:
-    """Return what was expected of a number and what it is; nothing if it lies in its bounds."""
+    """Return the expectation on a number and its value; None if it is within its bounds."""
     low, high = bounds.at_least, bounds.at_most
     value = None if measure is None else measure.value
     if value is not None and (low is None or value >= low) and (high is None or value <= high):

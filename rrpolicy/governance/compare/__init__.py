@@ -1,1 +1,1 @@
-"""Policies, mechanisms and values of keys compared before anything is released."""
+"""Comparison of policies, mechanisms and values of keys before a release."""

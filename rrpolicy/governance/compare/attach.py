@@ -1,4 +1,4 @@
-"""A comparison put into audit/ of the release that is one of its candidates."""
+"""Writing a comparison into audit/ of the release that is one of its candidates."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def release_among(named: Sequence[Path]) -> Path:
     """Return the release that a comparison is written into.
 
     Args:
-        named: the candidates, as the caller names them.
+        named: the candidates, as named by the caller.
 
     Raises:
-        PolicyError: RR250 if it is not one of them, or several are.
-        RefusedError: RR553 if it is signed.
+        PolicyError: RR250 if no candidate, or more than one, is a release.
+        RefusedError: RR553 if the release is signed.
     """
     releases = [path for path in named if is_release(path)]
     if len(releases) != 1:
@@ -37,17 +37,17 @@ def release_among(named: Sequence[Path]) -> Path:
 
 
 def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, registry: Registry) -> None:
-    """Put a comparison into audit/ and print the audit report with it, in the place of an earlier one.
+    """Write a comparison into audit/ and print the audit report with it, in place of an earlier one.
 
     Args:
-        bundle: the folder, verified; a candidate by this name.
+        bundle: the folder, verified; under its name as a candidate.
         digest: of its release.json.
-        found: with it.
-        registry: of the plugins; the report's renderers among them.
+        found: with the release as a candidate.
+        registry: of the plugins; including the report's renderers.
 
     Raises:
-        PolicyError: as `put_into`.
-        RefusedError: as `put_into`.
+        PolicyError: as `amend_audit`.
+        RefusedError: as `amend_audit`.
     """
     told = comparison_record(str(bundle), digest, found)
 
@@ -58,12 +58,12 @@ def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, reg
 
 
 def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> AlternativesRecord:
-    """Return what audit/ says of a comparison.
+    """Return the record of a comparison in audit/.
 
     Args:
         bundle: the release, as the caller named it.
         digest: of its release.json.
-        found: with it as a candidate.
+        found: with the release as a candidate.
     """
     told = found.recommended
 

@@ -1,4 +1,4 @@
-"""The candidates: each policy, with each mechanism and each combination of varied values, opened as a policy is."""
+"""The candidates: each policy, with each mechanism and each combination of varied values, opened like a policy."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from rrpolicy.registry import Registry
 from rrpolicy.source.memory.input_table import InputTable
 
 Vary: TypeAlias = Mapping[str, Sequence[object]]
-"""Dotted key of the policy's own file -> the values that it takes in turn."""
+"""Dotted key of the policy's file -> its values, one per candidate."""
 MAX_CANDIDATES = 200
-"""Candidates of one comparison."""
+"""Maximum number of candidates in one comparison."""
 
 
 @frozen
 class Candidate:
-    """One policy that could be released under.
+    """One policy of a comparison.
 
     Attributes:
-        file: of the policy that it is made of, as the caller named it.
+        file: of the policy that it is made from, as the caller named it.
         mechanism: its name.
-        changed: what the caller set: dotted key and value, as text.
-        opened: the policy with its plugins; None if it is none.
-        problems: why it is none.
-        accepting: opens it with what it accepts of the table; None where the file's own word stands, as it speaks of
-            this mechanism.
-        written: of a plan or a release, which is compared as it is.
+        changed: options set by the caller: dotted key and value, as text.
+        opened: the policy with its plugins; None if it is invalid.
+        problems: reasons why it is invalid.
+        accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies to this
+            mechanism.
+        written: plan or release, which is compared unchanged.
     """
 
     file: str
@@ -54,24 +54,24 @@ class Candidate:
 
     @property
     def asking(self) -> tuple[Policy, Registry] | None:
-        """Return the policy whose requirements and gates it has, with its plugins; None if it is none."""
+        """Return the policy with its requirements and gates, and its plugins; None if it is invalid."""
         if self.written is not None:
             return self.written.plan.policy, self.written.registry
         return None if self.opened is None else (self.opened.policy, self.opened.registry)
 
     @property
     def label(self) -> str:
-        """Return what it is called: the file, and what is otherwise; of a release its digest as well."""
+        """Return its label: the file and the changes; for a release its digest as well."""
         if self.written is not None and self.written.release:
             return f"{self.file}, release {self.written.release.removeprefix('sha256:')[:12]}"
         return ", ".join([self.file, *(f"{key} = {value}" for key, value in self.changed)])
 
 
 def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
-    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, and words that are none are text.
+    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML.
 
     Raises:
-        PolicyError: RR250 if it does not say so.
+        PolicyError: RR250 if the text has another form.
     """
     key, sign, rest = text.partition("=")
     if not (key.strip() and sign and rest.strip()):
@@ -103,14 +103,14 @@ def candidates(  # noqa: PLR0917 each is another thing
     handed: InputTable,
     trusted: Sequence[str] = (),
 ) -> Iterator[Candidate]:
-    """Yield every candidate, each policy's own first; two that come to the same policy are one.
+    """Yield every candidate, each policy's own first; candidates that resolve to the same policy are merged.
 
     Args:
         named: policies' files, plans' files and releases.
-        mechanisms: in place of each policy's own; none keeps that alone.
+        mechanisms: in place of each policy's own; if empty, only that one.
         vary: the values of keys; all combinations are candidates.
-        root: that the files lie under which the policies name.
-        handed: the table that takes the place of each policy's own.
+        root: folder of the files that the policies name.
+        handed: the table in place of each policy's own.
         trusted: distributions of plugins that a release may use.
 
     Raises:
@@ -155,7 +155,7 @@ def _policy_candidates(
 
 
 def _canonical_mechanism(name: str, registry: Registry) -> str:
-    """Return the name of a mechanism, whichever of its names is given."""
+    """Return the canonical name of a mechanism, given any of its names."""
     name = registry.mechanisms.aliases.get(name, name)
     known = sorted(registry.mechanisms)
     if name not in known:
@@ -174,7 +174,7 @@ def _candidate(  # noqa: PLR0917 each is another thing
     *,
     named: bool,
 ) -> Candidate:
-    """Return one candidate; what the policy language or its baseline refuses is no policy, and says why."""
+    """Return one candidate; a policy refused by the language or its baseline is kept with the reasons."""
     swapped = mechanism != made.policy.mechanism.name
     changed = [("mechanism.name", mechanism)] if named else []
     told = (*changed, *((key, _value_text(value)) for key, value in values.items()))
@@ -189,7 +189,7 @@ def _candidate(  # noqa: PLR0917 each is another thing
 
     try:
         opened = accepting(())
-        if swapped:  # what the file accepts of another mechanism may be nothing that this one derives
+        if swapped:  # statistics that the file accepts for another mechanism need not be derived by this one
             known = {one.id for one in check(opened).derived}
             opened = accepting([item for item in made.policy.release.accept if item in known])
     except (PolicyError, RequirementError, DataError) as error:
@@ -206,10 +206,10 @@ def _value_text(value: object) -> str:
 
 
 def _tree_with_key(root: Node, key: str, value: object) -> Node:
-    """Return a tree with another value under a dotted key, which the file itself has.
+    """Return a tree with another value under a dotted key of the file.
 
     Raises:
-        PolicyError: RR250 if it has none of that name.
+        PolicyError: RR250 if the file has no such key.
     """
     known = {name: node for name, node in root.walk() if not isinstance(node.value, dict)}
     if key not in known:
@@ -236,7 +236,7 @@ def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> 
 
 
 def _value_node(value: object, at: Node) -> Node:
-    """Return a value of the caller's where another stood."""
+    """Return a value of the caller at the position of an existing one."""
     if isinstance(value, dict):
         return Node({str(key): _value_node(one, at) for key, one in value.items()}, at.place, at.key)
     if isinstance(value, (list, tuple)):
@@ -249,11 +249,11 @@ def _value_node(value: object, at: Node) -> Node:
 
 
 def _tree_with_mechanism(root: Node, made: OpenedPolicy, name: str, accept: Sequence[str]) -> Node:
-    """Return a tree with another mechanism, with those options of the file's own that it has, too, and what it accepts.
+    """Return a tree with another mechanism, the options of the file that it has too, and its accepted statistics.
 
     Args:
-        root: the file's own tree.
-        made: the policy with its own mechanism.
+        root: of the file.
+        made: the policy with its mechanism.
         name: of the other one.
         accept: ids of derived statistics.
     """

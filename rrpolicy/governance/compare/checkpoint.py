@@ -1,7 +1,7 @@
-"""Finished candidates kept in a file, so that a comparison that was broken off goes on where it was.
+"""Finished candidates cached in a file, so that an interrupted comparison can continue.
 
-Each line is a document: the first says what the file is, every further one is a candidate under the key of all that its
-numbers follow from. Whatever changed makes another key: such a candidate is planned again.
+Each line is a document: the first identifies the file, every further one is a candidate under a key of all inputs of
+its numbers. Any change gives another key: such a candidate is planned again.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from rrpolicy.serialization.writing import plain
 
 SCHEMA = "rrpolicy.candidates/1"
 MAX_CHECKPOINT_BYTES = 2**30
-"""Bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 
 class ComparisonCheckpoint:
-    """The finished candidates of a file; confidential, for its owner alone to read."""
+    """The finished candidates of a file; confidential, readable only by its owner."""
 
     def __init__(self, path: Path, secret: bytes, rows: dict[str, Any], end: int) -> None:
         self._path, self._secret, self._rows, self._end = path, secret, rows, end
 
     @classmethod
     def open(cls, path: Path) -> ComparisonCheckpoint:
-        """Open a file, or begin one.
+        """Open a file, or create one.
 
         Raises:
-            PolicyError: RR560 if something else is there.
+            PolicyError: RR560 if the path has other content.
             RefusedError: RR407 if it cannot be read or written, RR408 if the disk is full.
         """
         try:
@@ -53,7 +53,7 @@ class ComparisonCheckpoint:
 
     @classmethod
     def _read(cls, path: Path) -> ComparisonCheckpoint:
-        """Read what is there; a last line that was broken off is none, and is written over."""
+        """Read the content; an incomplete last line is ignored and overwritten."""
         content = path.read_bytes() if path.is_file() and path.stat().st_size <= MAX_CHECKPOINT_BYTES else b""
         whole = content[: content.rfind(b"\n") + 1]
         try:
@@ -67,23 +67,23 @@ class ComparisonCheckpoint:
         return cls(path, secret, rows, len(whole))
 
     def key(self, content: bytes, *follows_from: Json) -> str:
-        """Return under what a candidate is kept.
+        """Return the key of a candidate in the cache.
 
         Args:
-            content: the fingerprint of its table, or nothing without one.
-            follows_from: everything else.
+            content: the fingerprint of its table, or empty without one.
+            follows_from: all other inputs.
         """
         return digest(canonical([source_tag(self._secret, content), *follows_from]))
 
     def get(self, key: str) -> CandidateResult | None:
-        """Return a candidate; None if it is not there, or of a shape that is not known."""
+        """Return a candidate; None if it is not cached, or in an unknown form."""
         if key in self._rows:
             with suppress(ValueError, KeyError, TypeError):
                 return read(CandidateResult, self._rows[key])
         return None
 
     def put(self, key: str, row: CandidateResult) -> None:
-        """Keep a candidate.
+        """Add a candidate.
 
         Raises:
             RefusedError: RR407 if it cannot be written, RR408 if the disk is full.

@@ -1,4 +1,4 @@
-"""Every candidate planned on the same table, held against the requirements of all, and measured by the same errors."""
+"""Comparison: candidates planned on the same table, assessed under the requirements of all, with the same errors."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ if TYPE_CHECKING:
 
 
 class ComparisonTables:
-    """Opened tables, for as long as a comparison takes.
+    """Opened tables for the duration of a comparison.
 
     Attributes:
-        folder: for what they spill.
+        folder: for spilling.
     """
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
@@ -65,7 +65,7 @@ class ComparisonTables:
         self._read: list[TableOriginal] = []
 
     def original(self, policy: Policy, registry: Registry) -> TableOriginal:
-        """Return the table as a policy reads it, with the counts that another one has made already.
+        """Return the table as a policy reads it, reusing the counts of another policy.
 
         Raises:
             DataError: as `open_original`.
@@ -90,7 +90,7 @@ def _reads_equally(one: Policy, other: Policy) -> bool:
     """Return whether a table that was read under a policy is the same under another, observed domains included."""
     stated = {name: replace(a, domain=None) if a.observed else a for name, a in one.attributes.items()}
     asked = {name: replace(a, domain=None) if a.observed else a for name, a in other.attributes.items()}
-    extra = stated.keys() - asked.keys()  # columns that nobody names, and that are excluded
+    extra = stated.keys() - asked.keys()  # unnamed columns, which are excluded
     same = {name: a for name, a in stated.items() if name not in extra} == asked
     unnamed = not extra or (one.source.other_columns == other.source.other_columns == "excluded")
     where = all(getattr(one, key) == getattr(other, key) for key in ("source", "folder", "reference"))
@@ -103,18 +103,18 @@ Progress = Callable[[str, float], None]
 
 @frozen
 class ComparisonRequest:
-    """What a comparison is asked for, beside the candidates.
+    """Options of a comparison, in addition to the candidates.
 
     Attributes:
         risk: id of the requirement of the map; None for the first that most have.
-        error: id of its error, the same.
+        error: id of its error, likewise.
         handed: the table, in place of each policy's own.
-        records: plan for so many, without data; None with the table.
-        draws: simulated ones of each marginal.
-        kept: finished candidates; None if none are kept.
-        terms: on which day all are judged.
+        records: number to plan for, without data; None with the table.
+        draws: number of simulations of each marginal.
+        kept: cache of finished candidates; None without a cache.
+        terms: including the day of assessment.
         accounts: open the ledgers that policies name.
-        write: put what is found into audit/ of the release that is a candidate.
+        write: write the result into audit/ of the release that is a candidate.
     """
 
     risk: str | None
@@ -141,12 +141,12 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
 
     Args:
         named: policies' files, plans' files and releases.
-        mechanisms: tried on each policy.
-        vary: keys, and the values that they take.
-        root: that the files lie under which the policies name.
+        mechanisms: for each policy.
+        vary: keys with their values.
+        root: folder of the files that the policies name.
         trusted: distributions of plugins that a release may use.
-        call: everything else.
-        progress: called with what is being done, and the share done.
+        call: other options.
+        progress: called with the current step and the share done.
     """
     from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.utility.table_metric import FEWEST_DRAWS, MOST_DRAWS
@@ -191,7 +191,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
 def _first_stated_policy(
     path: Path, first: Candidate, root: Path | None, handed: InputTable
 ) -> tuple[Policy, Registry]:
-    """Return the first policy as its file states it, with its plugins; of a plan or a release its own."""
+    """Return the first policy as its file states it, with its plugins; for a plan or a release its own policy."""
     if first.written is not None:
         return first.written.plan.policy, first.written.registry
     made = open_policy(path, source=handed.uri, root=root)
@@ -226,7 +226,7 @@ def _require_single_table(each: Sequence[Candidate]) -> None:
 def _candidate_result(
     one: Candidate, asked: ComparisonCriteria, tables: ComparisonTables, call: ComparisonRequest, progress: Progress
 ) -> CandidateResult:
-    """Return what a candidate comes to; what cannot be planned says why.
+    """Return the result of a candidate; if it cannot be planned, with the reason.
 
     Raises:
         DataError: RR3xx if the table cannot be read at all.
@@ -252,20 +252,20 @@ def _candidate_result(
             raise
         return replace(row, problems=error.problems)
     except RefusedError as error:
-        if {problem.code for problem in error.problems} != {"RR444"}:  # it would be no going on with a series
+        if {problem.code for problem in error.problems} != {"RR444"}:  # this would not continue a series
             raise
         return replace(row, problems=error.problems)
 
 
 def _has_external_inputs(policy: Policy) -> bool:
-    """Return whether numbers follow from a ledger or another table as well, whose changes no key tells."""
+    """Return whether numbers also depend on a ledger or another table, whose changes the key does not reflect."""
     return policy.ledger is not None or bool(policy.mechanism.elsewhere)
 
 
 def _checkpoint_key(
     policy: Policy, registry: Registry, asked: ComparisonCriteria, original: Original | int, call: ComparisonRequest
 ) -> str | None:
-    """Return under what a candidate is kept; None if it is not."""
+    """Return the key of a candidate in the cache; None if it is not cached."""
     if call.kept is None or _has_external_inputs(policy):
         return None
     governance = policy.governance
@@ -284,7 +284,7 @@ def _checkpoint_key(
 def _existing_result(
     row: CandidateResult, one: Candidate, asked: ComparisonCriteria, tables: ComparisonTables, call: ComparisonRequest
 ) -> CandidateResult:
-    """Return what a plan or a release comes to: as it states it, and of the rest what its channel tells."""
+    """Return the result of a plan or a release: as it states it, the rest computed from its channel."""
     assert one.written is not None
     plan, registry, assessment = one.written.plan, one.written.registry, one.written.assessment
     original: Original | int = plan.records
@@ -335,7 +335,7 @@ def _planned_result(  # noqa: PLR0917 what it passes on
     accept = None
     if one.accepting is not None and {problem.code for problem in outlook.problems} == {"RR108"}:
         line = acceptance_hint(made.policy, outlook.plan.derived)
-        with suppress(PolicyError):  # its baseline does not let it accept that
+        with suppress(PolicyError):  # its baseline does not allow accepting that
             made = one.accepting([derived.id for derived in outlook.plan.derived])
             (outlook, original), accept = looked(made), line
             row = replace(row, policy=_policy_identity(made.policy))

@@ -1,4 +1,4 @@
-"""What a comparison found: every candidate with its numbers, which of them no other beats, and which is recommended."""
+"""Result of comparing candidates: their numbers, the Pareto front, and the recommendation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ RULE = (
 
 
 class CandidateOutcome(StrEnum):
-    """What became of a candidate."""
+    """Outcome of a candidate."""
 
     PASSES = "passes"
     FAILS = "fails"
@@ -41,26 +41,26 @@ class CandidateOutcome(StrEnum):
 
 @frozen
 class CandidateResult:
-    """A candidate and what it comes to.
+    """A candidate and its results.
 
     Attributes:
-        label: what it is called.
-        file: of the policy that it is made of.
+        label: displayed name.
+        file: of the policy that it is made from.
         mechanism: its name.
-        changed: what the caller set.
-        policy: name and version, and digest; None if it is none.
+        changed: options set by the caller.
+        policy: name and version, and digest; None if it is no valid policy.
         outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
-        problems: why it does not pass.
+        problems: reasons why it does not pass.
         records: N; None if it was not planned.
-        findings: of each requirement, by its identity; those of other candidates' as far as they can be asked of it.
-        utility: what is expected at each gate, and of the errors that are always measured, by identity.
+        findings: of each requirement, by its identity; other candidates' requirements included where they apply.
+        utility: the expected value at each gate, and the errors that are always measured, by identity.
         expected_errors: of single marginals, as `plan` shows them.
-        accept: the line under [release] that accepts what it derives, if the file's own does not.
-        unmet: requirements of the first candidate, as its file states them, that it falls short of, and what it
-            attains.
-        protection: how strong the release would be; None if it was not planned, or its document does not state it.
+        accept: the line under [release] that accepts its derived statistics, if the file does not.
+        unmet: requirements of the first candidate, as its file states them, that it does not meet, and the values that
+            it attains.
+        protection: protection of the release; None if it was not planned, or its document does not state it.
         unchanged: columns that are released exactly.
-        usable: whether some one-way and some two-way table is better than equal shares.
+        usable: whether some one-way and some two-way table has a smaller error than equal shares.
     """
 
     label: str
@@ -81,16 +81,16 @@ class CandidateResult:
     usable: bool = True
 
     def risk(self, quantity: ComparisonQuantity | None) -> Measure | None:
-        """Return a risk of it; None if it is not known."""
+        """Return one of its risks; None if unknown."""
         finding = None if quantity is None else self.findings.get(quantity.id)
         return None if finding is None else finding.achieved
 
     def error(self, quantity: ComparisonQuantity | None) -> Measure | None:
-        """Return an error of it; None if it is not known."""
+        """Return one of its errors; None if unknown."""
         return None if quantity is None else self.utility.get(quantity.id)
 
     def shown(self, quantity: ComparisonQuantity) -> str:
-        """Return a number of it with its standing, and whether it is conditional on what was derived from the table."""
+        """Return one of its numbers with its standing, marked if it is conditional on derived statistics."""
         finding = self.findings.get(quantity.id)
         measure = self.utility.get(quantity.id) if finding is None else finding.achieved
         given = finding is not None and bool(finding.given)
@@ -103,29 +103,29 @@ class CandidateResult:
 
     @property
     def rank(self) -> int:
-        """Return the place of its grade from the best, 0; an unknown grade comes last."""
+        """Return the rank of its grade, 0 for the best; an unknown grade is last."""
         return len(ProtectionGrade) if self.protection is None else self.protection.grade.rank
 
     @property
     def rise(self) -> Measure:
-        """Return how much the records raise the probability of a true value, in the worst column; 0 of no column."""
+        """Return how much the records raise the probability of a true value, in the worst column; 0 without columns."""
         ladders = () if self.protection is None else self.protection.ladders
         return max((ladder.rise for ladder in ladders), key=lambda rise: rise.value, default=Measure(0.0))
 
     @property
     def became(self) -> str:
-        """Return the outcome, and whether none of its tables can be used."""
+        """Return the outcome, marked if all its tables are unusable."""
         return self.outcome.value if self.usable else f"{self.outcome.value}, tables not usable"
 
 
 @frozen
 class Recommendation:
-    """What is recommended, and why.
+    """The recommended candidate with the reason.
 
     Attributes:
-        candidate: its place among the candidates, from 1; None if none can be.
+        candidate: its number among the candidates, from 1; None if no candidate can be recommended.
         reason: with numbers.
-        rule: by which it was chosen.
+        rule: of the choice.
     """
 
     candidate: int | None
@@ -135,16 +135,17 @@ class Recommendation:
 
 @frozen
 class CandidateComparison(GatedResult):
-    """Candidates compared.
+    """Compared candidates.
 
     Attributes:
         rows: the candidates, in order.
-        risks: each requirement that a candidate was held against.
+        risks: each requirement that applied to a candidate.
         utilities: each error that was measured.
-        risk: that the map and the front are drawn over; None if no two candidates can be compared.
-        error: the same.
-        confidential: whether a table was read, or a release's audit/; else nothing here tells of anybody.
-        unkept: places, from 1, of those that are planned again each time although finished candidates are kept.
+        risk: axis of the map and the front; None if no two candidates can be compared.
+        error: likewise.
+        confidential: whether a table, or a release's audit/, was read; else the comparison contains no information on
+            people.
+        unkept: numbers, from 1, of candidates that are planned again each time although finished candidates are cached.
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
@@ -158,23 +159,23 @@ class CandidateComparison(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return why every candidate is refused; nothing if one passes."""
+        """Return the reasons why every candidate is refused; empty if one passes."""
         if any(row.passes for row in self.rows):
             return ()
         return tuple(dict.fromkeys(problem for row in self.rows for problem in row.problems))
 
     @property
     def front(self) -> tuple[int, ...]:
-        """Return the Pareto front: the places, from 1, of those that pass and that no other one that passes beats.
+        """Return the Pareto front: the numbers, from 1, of passing candidates that no other one dominates.
 
-        One beats another if it is no worse in risk and error and better in one of them, by the numbers as they are
-        shown; who lacks one of them is not on the front.
+        A candidate dominates another if it is no worse in risk and error and better in one of them, by the displayed
+        numbers. A candidate without one of the numbers is not on the front.
         """
         points = {i: point for i, row in enumerate(self.rows, 1) if row.passes and (point := self.point(row))}
         return tuple(i for i, one in points.items() if not any(_dominates(other, one) for other in points.values()))
 
     def point(self, row: CandidateResult) -> tuple[float, float] | None:
-        """Return risk and error of a row, the greater the worse; None if one of them is not known."""
+        """Return risk and error of a row, the greater the worse; None if one of them is unknown."""
         risk, error = row.risk(self.risk), row.error(self.error)
         if risk is None or error is None or self.risk is None or self.error is None:
             return None
@@ -182,7 +183,7 @@ class CandidateComparison(GatedResult):
 
     @property
     def recommended(self) -> Recommendation:
-        """Return what is recommended by `RULE`; a row that passes and whose error is not known is not."""
+        """Return the recommendation by `RULE`; a row that passes but has no known error is not recommended."""
         passing = {i: row for i, row in enumerate(self.rows, 1) if row.passes}
         enough = {i: row for i, row in passing.items() if not row.unmet}
         useful = {i: row for i, row in enough.items() if row.usable}
@@ -206,7 +207,7 @@ class CandidateComparison(GatedResult):
 
     @property
     def ranked(self) -> tuple[tuple[int, CandidateResult], ...]:
-        """Return places and candidates as they are listed: the recommended one, then by use, grade, rise and error."""
+        """Return numbers and candidates in display order: the recommended one, then by use, grade, rise and error."""
         best = self.recommended.candidate
 
         def key(one: tuple[int, CandidateResult]) -> tuple[bool, bool, bool, int, float, float]:
@@ -218,11 +219,11 @@ class CandidateComparison(GatedResult):
         return tuple(sorted(enumerate(self.rows, 1), key=key))
 
     def _safer(self, best: int, known: int, safest: int) -> str:
-        """Return how protection decided; "" if it left every candidate."""
+        """Return how protection decided; "" if it excluded no candidate."""
         if known == safest:
             return ""
         row = self.rows[best - 1]
-        assert row.protection is not None  # else all would be left
+        assert row.protection is not None  # else all would remain
         among = f"candidate {best} protects" if safest == 1 else f"{safest} protect"
         return (
             f"Of {known} candidates with usable tables, {among} best: grade {row.protection.grade.value}, the records "
@@ -243,12 +244,12 @@ class CandidateComparison(GatedResult):
         return f"error {self._told(place)}, risk {self.rows[place - 1].shown(self.risk)} of {self.risk.id}"
 
     def _tie(self, best: int, tied: Mapping[int, tuple[float, float]], alike: int) -> str:
-        """Return why one is named of several that neither risk nor error tells apart.
+        """Return the reason for naming one of several candidates with indistinguishable risk and error.
 
         Args:
             best: the one that is named.
-            tied: place -> risk and error of each, in order, the greater the worse.
-            alike: how many there are whose errors cannot be told apart, those with higher risks among them.
+            tied: number -> risk and error of each, in order, the greater the worse.
+            alike: the number of candidates with indistinguishable errors, including those with higher risks.
         """
         *others, last = tied
         more, beaten = alike - len(tied), ""
@@ -283,7 +284,7 @@ class CandidateComparison(GatedResult):
         return f"Of {alike} candidates whose errors cannot be told apart, {chosen}"
 
     def _unmet(self, place: int) -> str:
-        """Return which requirements of other candidates one does not satisfy, or cannot be asked; "" if none."""
+        """Return the requirements of other candidates that one does not satisfy, or that do not apply, as text."""
         findings = self.rows[place - 1].findings
         names = [one.id for one in self.risks]
         met = {name for name in names if name in findings and findings[name].verdict is Verdict.SATISFIED}
@@ -355,7 +356,7 @@ def _result_json(place: int, row: CandidateResult, *, on_front: bool) -> Json:
 
 
 def _lowest_risk_candidates(rows: Mapping[int, CandidateResult]) -> list[int]:
-    """Return the candidates with the best grade whose rise cannot be told from the smallest one."""
+    """Return the candidates with the best grade whose rise is indistinguishable from the smallest one."""
     best = min(row.rank for row in rows.values())
     graded = {i: row.rise for i, row in rows.items() if row.rank == best}
     least = min(graded.values(), key=lambda rise: rise.value)
@@ -372,10 +373,10 @@ def choose_axis(
     what: Literal["risk", "error"],
     named: str | None,
 ) -> ComparisonQuantity | None:
-    """Return the quantity that is named, or the first that most of the candidates have: of those that pass, if any.
+    """Return the named quantity, or the first that most candidates have: most passing candidates, if any pass.
 
     Raises:
-        PolicyError: RR250 if there is none of that name.
+        PolicyError: RR250 if no quantity has that name.
     """
     if named is not None:
         known = {one.id: one for one in quantities}
@@ -403,5 +404,5 @@ def _at_most(one: float, other: float) -> bool:
 
 
 def _within_standard_error(one: Measure, least: Measure) -> bool:
-    """Return whether two errors cannot be told apart: estimates within their standard errors, others if equal."""
+    """Return whether two errors are indistinguishable: estimates within their standard errors, others if equal."""
     return abs(one.value - least.value) <= ERRORS * math.hypot(one.error, least.error)

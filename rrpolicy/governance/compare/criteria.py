@@ -1,4 +1,4 @@
-"""What every candidate is asked: the requirements and gates of all of them, and errors of the same marginals."""
+"""Criteria for every candidate: the requirements and gates of all of them, and errors of the same marginals."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 ONE_WAY, TWO_WAY, SHARES = "total-variation/one-way", "total-variation/two-way", "root-mean-square/one-way"
-"""The errors that are always measured: simulated on the table; without a table in closed form, where there is one."""
+"""The errors that are always measured: simulated on the table; without a table in closed form, if there is one."""
 SEED = 1
 
 
 @frozen
 class ComparisonCriteria:
-    """Every question of a comparison.
+    """The criteria of a comparison.
 
     Attributes:
         requirements: of all candidates, by identity.
-        gates: the same, with the plugins of the policy that has it.
+        gates: likewise, with the plugins of the policy.
         shared: attributes that every policy releases with the same categories.
         first: requirements of the first candidate, as its file states them, each in words.
-        draws: simulated ones of each marginal.
-        measured: whether the errors that are always measured are those on the table.
+        draws: number of simulations of each marginal.
+        measured: whether the always measured errors are those on the table.
     """
 
     requirements: Mapping[str, Requirement]
@@ -63,7 +63,7 @@ class ComparisonCriteria:
         *,
         measured: bool,
     ) -> ComparisonCriteria:
-        """Return what candidates with these policies are asked, and what the first one's file states."""
+        """Return the criteria for candidates with these policies, and the first one's stated requirements."""
         requirements: dict[str, Requirement] = {}
         gates: dict[str, tuple[Gate, Registry]] = {}
         for policy, registry in policies:
@@ -77,7 +77,7 @@ class ComparisonCriteria:
         return cls(requirements, gates, _shared_attributes([policy for policy, _ in policies]), stated, draws, measured)
 
     def told(self) -> list[Json]:
-        """Return every question with its limits and options, as plain data."""
+        """Return every criterion with its limits and options, as plain data."""
         requirements: list[Json] = [
             [name, one.model, one.options.model_dump(mode="json"), plain(one.where), one.max_records]
             for name, one in self.requirements.items()
@@ -86,7 +86,7 @@ class ComparisonCriteria:
         return [requirements, gates, list(self.shared), list(self.first)]
 
     def risks(self, rows: Sequence[CandidateResult]) -> tuple[ComparisonQuantity, ...]:
-        """Return the requirements that something is known of."""
+        """Return the requirements with known results."""
         found = []
         for name in self.requirements:
             findings = [row.findings[name] for row in rows if name in row.findings]
@@ -98,7 +98,7 @@ class ComparisonCriteria:
         return tuple(found)
 
     def utilities(self, rows: Sequence[CandidateResult]) -> tuple[ComparisonQuantity, ...]:
-        """Return the errors that something is known of: those that are always measured, then the gates."""
+        """Return the errors with known values: those that are always measured, then the gates."""
         every = "mean total variation distance between the estimated and the true shares, over every"
         told = ", ".join(self.shared)
         drawn = f"{self.draws} simulated draws each, seed {SEED}"
@@ -117,7 +117,7 @@ class ComparisonCriteria:
     def findings(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int
     ) -> Iterator[tuple[str, Finding]]:
-        """Yield the finding of each requirement of any candidate, as far as it can be asked of this one."""
+        """Yield the finding of each requirement of any candidate, if it applies to this one."""
         own = {finding.identity: finding for finding in assessment.findings}
         for name, requirement in self.requirements.items():
             finding = own.get(name) or assess_requirement(plan, registry, requirement, original)
@@ -125,7 +125,7 @@ class ComparisonCriteria:
                 yield name, finding
 
     def unmet(self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int) -> Iterator[str]:
-        """Yield the requirements of the first candidate's file that this one falls short of, and what it attains."""
+        """Yield the requirements of the first candidate's file that this one does not meet, with achieved values."""
         own = {f"{one.model.partition('/')[0]}: {one.requirement}": one for one in assessment.findings}
         for text, requirement in self.first.items():
             finding = own.get(text) or assess_requirement(plan, registry, requirement, original)
@@ -136,7 +136,7 @@ class ComparisonCriteria:
     def errors(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int
     ) -> Iterator[tuple[str, Measure]]:
-        """Yield what is expected at each gate of any candidate, and of the errors that are always measured."""
+        """Yield the expected values at each gate of any candidate, and the errors that are always measured."""
         for name, found in self._always(plan, original):
             if found is not None:
                 yield name, found
@@ -181,13 +181,13 @@ def _shared_attributes(policies: Sequence[Policy]) -> tuple[str, ...]:
 
 
 def _same_categories(one: Attribute, other: Attribute) -> bool:
-    """Return whether two policies have the same categories: observed ones may not be known yet."""
+    """Return whether two policies have the same categories: observed ones may be unknown."""
     unknown = one.observed and other.observed and None in {one.domain, other.domain}
     return (one.observed, one.bins) == (other.observed, other.bins) and (unknown or one.domain == other.domain)
 
 
 def _share_error(plan: Plan, original: Original | int, attribute: str) -> Measure | None:
-    """Return the root mean squared error of an attribute's estimated shares, of this table; None if none is told."""
+    """Return the root mean squared error of an attribute's estimated shares, of this table; None if undefined."""
     from rrpolicy.channels.axes.recode import Recode
     from rrpolicy.channels.product.expected_error import root_mean_squared_error
 
@@ -205,7 +205,7 @@ def _share_error(plan: Plan, original: Original | int, attribute: str) -> Measur
 
 
 def _expectation_or_none(ask: Callable[[], Measure | None]) -> Measure | None:
-    """Return an expectation; None where it cannot be told of this candidate."""
+    """Return an expectation; None if it is undefined for this candidate."""
     try:
         return ask()
     except (PolicyError, DataError):
@@ -213,7 +213,7 @@ def _expectation_or_none(ask: Callable[[], Measure | None]) -> Measure | None:
 
 
 def _mean_measure(each: Sequence[Measure | None]) -> Measure | None:
-    """Return the mean of all; None if there is none, or one is not known.
+    """Return the mean of all; None if there are no values, or one is unknown.
 
     Draws of different marginals share their bits, so that the standard error of the mean is at most the mean of theirs.
     """

@@ -1,4 +1,4 @@
-"""Candidates that are planned already: a plan's file, or a release with its audit/."""
+"""Candidates that are already planned: a plan's file, or a release with its audit/."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ PLAN_SUFFIX = ".json"
 
 @frozen
 class ExistingCandidate:
-    """A plan with what its documents state of it.
+    """A plan with the results in its documents.
 
     Attributes:
-        plan: with the table that the caller names in place of its own.
-        registry: of the plugins that it names.
-        assessment: findings and utility, as they were written.
-        table: whether its table is at hand; that of a release is only if the caller names it.
-        release: digest of release.json; "" of a plan.
+        plan: with the table from the caller, if given.
+        registry: of its plugins.
+        assessment: findings and utility, as written.
+        table: whether its table is available; that of a release is only if the caller names it.
+        release: digest of release.json; "" for a plan.
     """
 
     plan: Plan
@@ -54,14 +54,14 @@ def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Se
 
     Args:
         path: of either.
-        handed: the table in place of its own.
-        root: that the files lie under which a plan's policy names.
-        trusted: distributions of plugins that a release may use: none is loaded on its word.
+        handed: the table to use instead.
+        root: folder of the files that a plan's policy names.
+        trusted: distributions of plugins that a release may use: the release cannot load one by itself.
 
     Raises:
         RefusedError: as `read_plan`.
         PolicyError: RR260 if a release has no audit/.
-        RequirementError: if a release is not as it says.
+        RequirementError: if a release does not match its manifest.
     """
     if path.suffix == PLAN_SUFFIX and not path.is_dir():
         found = read_plan(path, source=handed.uri, root=root)
@@ -79,7 +79,7 @@ def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Se
 
 
 def _with_identities(assessment: Assessment, plan: Plan) -> Assessment:
-    """Return findings with what machines call the entries that ask for them, which no document tells."""
+    """Return findings with the ids of the policy's entries that require them, which are in no document."""
     names = entry_identities(plan.policy).requirements
     pairs = zip(assessment.findings, names, strict=True)
     return replace(assessment, findings=tuple(replace(finding, identity=name) for finding, name in pairs))

@@ -1,4 +1,4 @@
-"""Other limits of a policy's requirements, so that one policy alone shows what it trades."""
+"""Variations of a policy's limits, so that one policy alone shows its trade-offs."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy, Requirement
 
 FACTORS = (Fraction(1, 2), Fraction(3, 4), Fraction(1), Fraction(3, 2), Fraction(2))
-"""By which the limit is multiplied."""
+"""Factors of the limit."""
 WIDE_FACTORS = (Fraction(1, 10), Fraction(1, 3), Fraction(1), Fraction(3), Fraction(10), Fraction(100), Fraction(1000))
-"""The same where no release satisfies the policy as it is."""
+"""Factors if no release satisfies the policy unchanged."""
 
 
 def vary_limits(
     policy: Policy, findings: Sequence[Finding], compared: Callable[[Vary, str | None], CandidateComparison]
 ) -> AlternativesRecord | None:
-    """Return what other limits of one requirement would come to: of the first one that decides anything.
+    """Return the comparison of other limits of one requirement: the first one that has an effect.
 
     Args:
-        policy: resolved; what it inherits cannot be varied.
-        findings: of its plan, in the order of its requirements; none if no release satisfies it as it is.
-        compared: compares the policy with other values of keys, over the risk of that requirement.
+        policy: resolved; inherited keys cannot be varied.
+        findings: of its plan, in the order of its requirements; empty if no release satisfies it unchanged.
+        compared: function that compares the policy with other values of keys, over the risk of that requirement.
 
     Returns:
-        The comparison; without candidates if no limit decides what would be released; None if none can be varied.
+        The comparison; without candidates if no limit affects the release; None if no limit can be varied.
     """
     tried = []
     for name, key, values in _by_distance_to_limit(policy, findings):
@@ -63,7 +63,7 @@ def _by_distance_to_limit(policy: Policy, findings: Sequence[Finding]) -> Iterat
 
 
 def _distance_to_limit(finding: Finding | None) -> float:
-    """Return how far a requirement is from its limit, as a share of it; a missed one is nearest."""
+    """Return a requirement's distance from its limit, as a share of it; a missed one is nearest."""
     if finding is None or finding.achieved is None or not finding.limit:
         return math.inf
     distance = abs(finding.achieved.value / float(finding.limit) - 1)
@@ -71,7 +71,7 @@ def _distance_to_limit(finding: Finding | None) -> float:
 
 
 def _trial_limits(requirement: Requirement, factors: Sequence[Fraction]) -> Mapping[str, Sequence[object]]:
-    """Return the key of a limit with the values that are tried; nothing where it has no one key."""
+    """Return the key of a limit with the values to try; empty if the limit has not exactly one key."""
     limit = requirement.limit
     stated = {key: getattr(requirement.options, key) for key in type(requirement.options).model_fields}
     keys = [key for key, value in stated.items() if isinstance(value, int | Fraction) and value == limit]

@@ -1,4 +1,4 @@
-"""A comparison as one HTML page for a meeting: it refers to nothing outside itself and needs no script."""
+"""A comparison as one HTML page for a meeting: self-contained, without scripts."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
-"""Of the plot inside its drawing, in its units."""
+"""Edges of the plot inside its drawing, in its units."""
 
 
 def write(found: CandidateComparison, path: Path) -> None:
-    """Write the page, which is confidential, for its owner alone to read.
+    """Write the page, which is confidential, readable only by its owner.
 
     Raises:
-        RefusedError: RR402 if the file is there, RR407 or RR408 if it cannot be written.
+        RefusedError: RR402 if the file exists, RR407 or RR408 if it cannot be written.
     """
     refuse_existing(path)
     content = as_html(found)
@@ -55,7 +55,7 @@ def as_html(found: CandidateComparison) -> bytes:
 
 
 def _heading(found: CandidateComparison) -> str:
-    """Return what the page is of: a single candidate is called by its name and what became of it."""
+    """Return the page's heading: for a single candidate its name and outcome."""
     if len(found.rows) > 1:
         return f"Comparison of {len(found.rows)} candidates"
     (row,) = found.rows
@@ -76,7 +76,7 @@ def draw_risk_map(found: CandidateComparison) -> RiskMap | None:
 
 
 def _unmapped_candidates(found: CandidateComparison, made: RiskMap | None) -> list[int]:
-    """Return the candidates that are not on the map, as they lack a number."""
+    """Return the candidates that are not on the map because a number is unknown."""
     marked = {mark.candidate for mark in made.marks} if made is not None else set()
     return [place for place in range(1, len(found.rows) + 1) if place not in marked]
 
@@ -106,7 +106,7 @@ def _y(up: float) -> float:
 
 @cache
 def _environment() -> Environment:
-    """Return the templates' environment: everything is escaped, nothing may be undefined."""
+    """Return the templates' environment: everything is escaped, and undefined values are errors."""
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters["guesses"] = guess_sentences
     made.filters |= {

@@ -1,1 +1,1 @@
-"""Two policies compared: what is weaker, what is stronger, and what it costs."""
+"""Comparison of two policies: weaker and stronger values, and their impact."""

@@ -1,4 +1,4 @@
-"""What a comparison of two policies finds: each change with its effect and its price, and whether it was announced."""
+"""Result of comparing two policies: changes with their effects, impact on numbers, and announcements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST = 20
 
 
 def old_to_new(before: Json, after: Json) -> str:
-    """Return both values, or what a list lost and gained."""
+    """Return both values, or the elements that a list lost and gained."""
     listed = [[] if value is None else value for value in (before, after)]
     one, other = listed
     if not isinstance(one, list) or not isinstance(other, list):
@@ -47,7 +47,7 @@ def _value_text(value: Json) -> str:
 
 
 class Effect(StrEnum):
-    """What a change does, the worst first."""
+    """Effect of a change, the worst first."""
 
     WEAKER = "weaker"
     INCOMPARABLE = "incomparable"
@@ -56,26 +56,26 @@ class Effect(StrEnum):
 
     @classmethod
     def of(cls, *, weaker: bool, stronger: bool) -> Effect:
-        """Return the effect of what is weaker in some respect, stronger in some, or both or neither."""
+        """Return the effect of a change that is weaker in some respect, stronger in some, both or neither."""
         if weaker:
             return cls.INCOMPARABLE if stronger else cls.WEAKER
         return cls.STRONGER if stronger else cls.NEUTRAL
 
     @classmethod
     def together(cls, effects: Iterable[Effect]) -> Effect:
-        """Return the effect of several changes at once."""
+        """Return the combined effect of several changes."""
         found = frozenset(effects)
         mixed = cls.INCOMPARABLE in found
         return cls.of(weaker=mixed or cls.WEAKER in found, stronger=mixed or cls.STRONGER in found)
 
     @property
     def announced(self) -> bool:
-        """Whether a policy must say that it was made on purpose: it is weaker, or cannot be told not to be."""
+        """Whether the policy must announce it as intended: it is weaker, or possibly weaker."""
         return self in {Effect.WEAKER, Effect.INCOMPARABLE}
 
 
 class ChangeSubject(StrEnum):
-    """Of what a change speaks."""
+    """Subject of a change."""
 
     PROTECTION = "protection"
     UTILITY = "utility"
@@ -83,7 +83,7 @@ class ChangeSubject(StrEnum):
 
 @frozen
 class PlacePair:
-    """Where something stands in the old and in the new policy, or the nearest key above it; None if nowhere."""
+    """Position of a key in the old and the new policy, or of the nearest key above it; None if absent."""
 
     old: Place | None = None
     new: Place | None = None
@@ -98,15 +98,15 @@ class PolicyChange:
     """One change.
 
     Attributes:
-        key: what changed: a dotted key such as `attributes.age.bins`, or an entry by its identity.
-        effect: what the change does.
+        key: a dotted key such as `attributes.age.bins`, or an entry by its identity.
+        effect: of the change.
         before: the old value as plain data; None if nothing was stated.
         after: the new one.
         why: the effect in a sentence.
-        sense: whether protection is weaker or stronger, or what the release must be good for.
-        places: where both policies state it.
-        said: the new policy's entry that says why it was made, and who decided; None if there is none.
-        problem: that it is not announced, and would have to be (RR140); None if nothing is wrong with it.
+        sense: whether it concerns protection or utility.
+        places: positions in both policies.
+        said: the new policy's entry with the reason and the approver; None if there is no such entry.
+        problem: a required announcement is missing (RR140); None if not.
     """
 
     key: str
@@ -121,21 +121,21 @@ class PolicyChange:
 
     @property
     def values(self) -> str:
-        """Return what it was and is; "" of an entry, whose reason tells of its numbers."""
+        """Return the old and the new value; "" for an entry, whose reason contains its numbers."""
         return "" if isinstance(self.before or self.after, dict) else old_to_new(self.before, self.after)
 
     @property
     def explained(self) -> str:
-        """Return why it was made, and who decided; "" if nobody says."""
+        """Return the reason for the change and its approver; "" if the policy does not state them."""
         return "" if self.said is None else f"{self.said.why} (decided by: {self.said.who})"
 
     def to_json(self) -> dict[str, Json]:
-        """Return the change as plain data, and whether it is announced if it has to be."""
+        """Return the change as plain data, and whether a required announcement exists."""
         return {**record(self), "announced": self.problem is None if self.effect.announced else None}
 
 
 class ImpactKind(StrEnum):
-    """What a price is of."""
+    """Kind of a number that a change affects."""
 
     GUARANTEE = "guarantee"
     UTILITY = "utility"
@@ -147,7 +147,7 @@ IMPACT_TITLES = {
     ImpactKind.UTILITY: "utility",
     ImpactKind.ERROR: "expected error of reconstructed shares (root mean square)",
 }
-"""What prices are of, in words."""
+"""Headings of the kinds of impact."""
 
 
 @frozen
@@ -155,13 +155,13 @@ class NumberChange:
     """A number before and after.
 
     Attributes:
-        kind: of what.
+        kind: of number.
         of: a requirement or a utility gate by its identity, or the attributes of a marginal.
         before: under the old policy, with its standing; None if it is not known.
         after: under the new one.
-        effect: what became of it; of an error it is told by the numbers alone, and of an unknown number nothing is.
+        effect: effect of the change; for an error the two numbers determine it, for an unknown number it is None.
         given_before: ids of the derived statistics that the number before is conditional on.
-        given_after: of those that the number after is.
+        given_after: likewise for the number after.
     """
 
     kind: ImpactKind
@@ -178,14 +178,13 @@ class NumberChange:
         return self.before is not None or self.after is not None
 
     def __str__(self) -> str:
-        """Return both numbers with their standing, on what they are conditional, and what became of them."""
         numbers = ((self.before, self.given_before), (self.after, self.given_after))
         told = [f"{measure_text(m)}{f', given {quoted_list(g)}' if g else ''}" if m else "unknown" for m, g in numbers]
         return f"{self.of}: {told[0]} -> {told[1]}" + (f" ({self.effect})" if self.effect else "")
 
 
 class ImpactBasis(StrEnum):
-    """What prices were computed from."""
+    """Data from which impacts were computed."""
 
     TABLE = "the table"
     RECORDS = "the number of records"
@@ -194,12 +193,12 @@ class ImpactBasis(StrEnum):
 
 @frozen
 class ReleaseOutcome:
-    """Whether a policy lets a release pass, as far as that was computed.
+    """Whether a release passes under a policy, as far as it was computed.
 
     Attributes:
-        passed: None if it takes data to say.
+        passed: None if data are needed to decide.
         records: planned for; None without data.
-        problems: codes of what stands in the way.
+        problems: codes of the problems that block it.
     """
 
     passed: bool | None
@@ -209,10 +208,10 @@ class ReleaseOutcome:
 
 @frozen
 class PolicyImpact:
-    """What both policies come to.
+    """Numbers of both policies.
 
     Attributes:
-        known: what was at hand.
+        known: the data available.
         before: whether the old policy lets a release pass.
         after: whether the new one does.
         numbers: of each guarantee, utility gate and marginal.
@@ -225,7 +224,7 @@ class PolicyImpact:
 
     @property
     def effect(self) -> Effect | None:
-        """Return what became of the guarantees; if they tell nothing, of whether a release passes; None if unknown."""
+        """Return the effect on the guarantees; if unknown, on whether a release passes; None if that is unknown too."""
         effects = [price.effect for price in self.numbers if price.kind is ImpactKind.GUARANTEE]
         known = [effect for effect in effects if effect is not None]
         found = Effect.together(known) if known and len(known) == len(effects) else None
@@ -235,7 +234,7 @@ class PolicyImpact:
         return found
 
     def told(self, kind: ImpactKind) -> tuple[str, ...]:
-        """Return the numbers of a kind, a line each; errors that one policy alone has are a line together."""
+        """Return the numbers of a kind, one per line; errors of only one of the policies share a line."""
         known = [price for price in self.numbers if price.kind is kind and price.known]
         if kind is not ImpactKind.ERROR:
             return tuple(map(str, known))
@@ -250,14 +249,14 @@ class PolicyImpact:
 
 @frozen
 class DiffedPolicy:
-    """One of the two policies, as its name is told.
+    """One of the two policies, as displayed.
 
     Attributes:
         file: as the caller named it, such as `main:policies/x.toml`.
         name: of the policy.
         version: of the policy.
         digest: of the policy.
-        governance: digest of what people declare and decided.
+        governance: digest of declarations and approvals.
         release: digest of release.json, of the release that the policy was read from; None if it was read from a file.
     """
 
@@ -277,7 +276,7 @@ class DataOnlyChange:
         name: of the policy.
         version: of the policy.
         policy: its digest, which both have.
-        governance: the digest of what people declare, which both have.
+        governance: the digest of declarations and approvals, which both have.
         since: digest of release.json of the release that the old policy was read from; None if it is a file.
     """
 
@@ -294,7 +293,7 @@ class DataOnlyChange:
         return digest(canonical(record(self)))
 
     def to_json(self) -> dict[str, Json]:
-        """Return the statement as it can be attested, with its id."""
+        """Return the statement to be attested, with its id."""
         return {**record(self), "id": self.id}
 
 
@@ -303,8 +302,8 @@ class PolicyDiff(GatedResult):
     """Two policies compared.
 
     Attributes:
-        old: the one before.
-        new: the one after.
+        old: the policy before.
+        new: the policy after.
         changes: each change, the weakest first.
         prices: numbers before and after.
     """
@@ -316,14 +315,14 @@ class PolicyDiff(GatedResult):
 
     @property
     def effect(self) -> Effect:
-        """Return what all changes do together."""
+        """Return the combined effect of all changes."""
         return Effect.together(change.effect for change in self.changes)
 
     @property
     def only_data(self) -> DataOnlyChange | None:
-        """Return the statement that only the data changed; None unless both digests are the same.
+        """Return the statement that only the data changed; None unless both digests are equal.
 
-        None, too, if a change is felt that is in no digest, such as of what a baseline asks of others.
+        Also None if there is a change outside the digests, such as in a baseline's requirements on other policies.
         """
         same = (self.old.digest, self.old.governance) == (self.new.digest, self.new.governance)
         if not same or any(change.effect is not Effect.NEUTRAL for change in self.changes):
@@ -332,7 +331,7 @@ class PolicyDiff(GatedResult):
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is weaker, or cannot be told not to be, and is not announced (RR140)."""
+        """Return the changes that are weaker, or possibly weaker, and not announced (RR140)."""
         return tuple(change.problem for change in self.changes if change.problem is not None)
 
     def to_json(self) -> dict[str, Json]:
@@ -350,7 +349,7 @@ class PolicyDiff(GatedResult):
 
 @frozen
 class Difference(GatedResult):
-    """What two files, folders or revisions differ in.
+    """Differences between two files, folders or revisions.
 
     Attributes:
         comparisons: of each policy that both have.
@@ -365,12 +364,12 @@ class Difference(GatedResult):
 
     @property
     def effect(self) -> Effect:
-        """Return what all changes of all policies do together."""
+        """Return the combined effect of all changes of all policies."""
         return Effect.together(comparison.effect for comparison in self.comparisons)
 
     @property
     def problems(self) -> tuple[Problem, ...]:
-        """Return what is weaker, or cannot be told not to be, and is not announced (RR140)."""
+        """Return the changes that are weaker, or possibly weaker, and not announced (RR140)."""
         return tuple(problem for comparison in self.comparisons for problem in comparison.problems)
 
     def to_json(self) -> dict[str, Json]:
@@ -381,7 +380,7 @@ class Difference(GatedResult):
 
 
 def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]) -> str:
-    """Return in one line the errors that one policy alone has: beside another mechanism they may be all marginals."""
+    """Return in one line the errors of only one of the policies, which may be all after a change of mechanism."""
     errors = sorted(m.value for price in prices if (m := price.before if when == "before" else price.after) is not None)
     names = prices[0].of if len(prices) == 1 else f"{len(prices)} marginals"
     span = dict.fromkeys(f"{error:.4g}" for error in (errors[0], errors[-1]))

@@ -1,4 +1,4 @@
-"""Two files, folders, revisions or releases compared, policy by policy."""
+"""Comparison of two files, folders, revisions or releases, policy by policy."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.source.memory.input_table import InputTable
 
 _UNVERSIONED = ("context.", "waivers/")
-"""What is no part of the policy's digest, and so of no version of it."""
+"""Prefixes of keys outside the policy's digest, and so outside its version."""
 
 
 def check_announcements(old: DiffInput, new: DiffInput, changes: Sequence[PolicyChange]) -> Iterator[PolicyChange]:
-    """Yield each change; one that is weaker, or cannot be told not to be, with its problem if it is not announced.
+    """Yield each change; a weaker or possibly weaker one with its problem if it is not announced.
 
     Args:
         old: the policy before.
         new: the policy after: it needs a greater version, and a [[policy.changes]] entry for each such change that the
-            old one does not have. What people declare ([context], [[waivers]]) has no version: an entry is enough.
-        changes: that were found.
+            old one does not have. Declarations ([context], [[waivers]]) have no version: an entry is enough.
+        changes: all changes.
     """
     last = old.policy.version
     greater = precedence(new.policy.version) > precedence(last)
@@ -64,7 +64,7 @@ def check_announcements(old: DiffInput, new: DiffInput, changes: Sequence[Policy
 
 
 def _unannounced_problem(change: PolicyChange, new: DiffInput, above: str, *, named: bool) -> Problem:
-    """Return the problem of a change; `above`: the version that the new one has to be above, "" if it is."""
+    """Return the problem of a change; `above`: the version that the new one must exceed, "" if it does."""
     version = _next_minor_version(above) if above else new.policy.version
     lacks = [f"the version is not greater than before ({above})"] if above else []
     lacks += [] if named else ["no new [[policy.changes]] entry of this version names it"]
@@ -82,13 +82,12 @@ def changelog_entry(what: str, version: str) -> str:
 
 
 def _next_minor_version(version: str) -> str:
-    """Return the next minor version."""
     major, minor, *_ = re.split(r"[.+-]", version)
     return f"{major}.{int(minor) + 1}.0"
 
 
 RENAMED = 0.5
-"""Smallest likeness by which a new policy replaces one that is gone."""
+"""Minimum similarity by which a new policy counts as the successor of a removed one."""
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
@@ -96,16 +95,16 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 ) -> Difference:
     """Compare; see `rrpolicy.diff` for the arguments and errors.
 
-    Policies of folders are matched by name, then by file, then by what they release: a policy that was renamed is
-    compared with the one that has the same source, or at least half of the columns.
+    Policies of folders are matched by name, then by file, then by what they release: a renamed policy is compared with
+    the one that has the same source, or at least half of the columns.
 
     Args:
-        old: what was.
-        new: what is.
-        on: what the prices are computed from, as for `prices`.
-        root: that the files lie under which the policies name.
-        progress: called with what is being done, and the share done.
-        terms: on which day both are judged.
+        old: before.
+        new: after.
+        on: basis of the impact, as for `policy_impact`.
+        root: folder of the files that the policies name.
+        progress: called with the current step and the share done.
+        terms: including the day of assessment.
     """
     before = () if is_release(old) else open_diff_inputs(old, root)
     after = open_diff_inputs(new, root, _plugin_changes(before))
@@ -118,12 +117,12 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     revision: str, new: PolicyLike, on: InputTable | int | None, root: Path | None, progress: Progress, terms: Terms
 ) -> Difference:
-    """Compare a policy, or those of a folder, with the same path in a revision, however the path is spelled.
+    """Compare a policy, or those of a folder, with the same path in a revision, in any notation of the path.
 
-    What the revision has not is compared with policies of it that are gone since: one that moved is not new.
+    Policies missing in the revision are compared with its policies that were removed since: a moved policy is not new.
 
     Args:
-        revision: of the repository that the working directory lies in.
+        revision: of the repository of the working directory.
         new: a policy's file or a folder.
         on: as for `compare`.
         root: as for `compare`.
@@ -131,7 +130,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
         terms: as for `compare`.
 
     Raises:
-        PolicyError: RR250 if it is no file or folder; RR282 if it lies outside of the repository.
+        PolicyError: RR250 if it is no file or folder; RR282 if it is outside of the repository.
         RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
     """
     after = open_diff_inputs(new, root)
@@ -149,7 +148,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
 
 
 def _ledger_path(side: DiffInput) -> Path:
-    """Return where the ledger of a policy lies in the work tree."""
+    """Return the path of a policy's ledger in the work tree."""
     assert side.policy.ledger is not None
     return Path(side.policy.folder) / side.policy.ledger.file
 
@@ -161,7 +160,7 @@ def _matched_comparisons(
     progress: Progress,
     terms: Terms,
 ) -> Difference:
-    """Compare the policies of two sides that belong together."""
+    """Compare the matched policies of two sides."""
     one, other = _index_by_name(before), _index_by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
     gone = [side for name, side in one.items() if name not in other]
@@ -177,7 +176,7 @@ def _matched_comparisons(
 
 
 def _same_file_score(old: DiffInput, new: DiffInput) -> float:
-    """Return 1 for policies in files of one name; else 0."""
+    """Return 1 for policies in files of the same name; else 0."""
     return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
 
 
@@ -222,7 +221,7 @@ def _compare_pair(
 
 
 def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> Iterator[PolicyChange]:
-    """Yield what changed of the mechanism: its effect is what became of the guarantees."""
+    """Yield mechanism changes, each rated by how it changes the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
     does, why = found.effect or Effect.INCOMPARABLE, _mechanism_reason(found)
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))
@@ -234,7 +233,7 @@ def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> I
 
 
 def _mechanism_reason(found: PolicyImpact) -> str:
-    """Return what the effect of another mechanism is told by, and what of it cannot be compared, or why nothing can."""
+    """Return the basis of a mechanism change's rating, and the parts that cannot be compared, or why none can."""
     guarantees = [price for price in found.numbers if price.kind is ImpactKind.GUARANTEE]
     unclear = quoted_list(price.of for price in guarantees if price.effect is None)
     if found.effect is not None and unclear:

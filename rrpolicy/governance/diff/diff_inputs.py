@@ -1,4 +1,4 @@
-"""The policies that a caller names to compare: of files, folders, git revisions, or a release."""
+"""The policies to compare, named by a caller: files, folders, git revisions, or a release."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ class DiffInput:
     Attributes:
         file: as the caller named it.
         opened: the policy with its plugins.
-        tree: the file with its baselines folded in; None of a policy that was loaded.
-        extends: the baselines that it extends, from its own folder, the nearest first.
-        moved: the folder that its files were read from, and how places name it.
+        tree: the file merged with its baselines; None for a loaded policy.
+        extends: the baselines that it extends, relative to its folder, the nearest first.
+        moved: the folder that its files were read from, and its name in places.
         release: digest of the release that the policy was read from; None if it was read from a file.
         signers: digest of the file of allowed signers; None if there is none.
     """
@@ -71,14 +71,14 @@ class DiffInput:
 
     @property
     def compared(self) -> DiffedPolicy:
-        """Return what a comparison tells of it."""
+        """Return its description in a comparison."""
         policy = self.policy
         return DiffedPolicy(
             self.file, policy.name, policy.version, policy.digest(), policy.governance.digest(), self.release
         )
 
     def at(self, key: str) -> Place | None:
-        """Return where a dotted key stands, or the nearest key above it."""
+        """Return the position of a dotted key, or of the nearest key above it."""
         return self.shown(self.policy.place(key))
 
     def shown(self, place: Place | None) -> Place | None:
@@ -86,7 +86,7 @@ class DiffInput:
         return None if place is None else _relocated_place(place, *self.moved)
 
     def listed(self, key: str) -> tuple[Any, ...]:
-        """Return the list that stands under a dotted key of the file."""
+        """Return the list under a dotted key of the file."""
         node = None if self.tree is None else self.tree.get(*key.split("."))
         return () if node is None else tuple(item.plain() for item in node.items)
 
@@ -97,16 +97,16 @@ def is_release(named: PolicyLike) -> bool:
 
 
 def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Sequence[str] = ()) -> tuple[DiffInput, ...]:
-    """Open what a caller names: one policy, or every policy of a folder.
+    """Open the policies that a caller names: one, or every policy of a folder.
 
     Args:
-        named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a policy that was loaded.
-        root: that the files lie under which the policies name; those of a revision lie in that revision.
-        trusted: distributions of plugins that the policy of a release may use: none is loaded on its word.
+        named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a loaded policy.
+        root: folder of the files that the policies name; files of a revision are in that revision.
+        trusted: distributions of plugins that the policy of a release may use: the release cannot load one by itself.
 
     Raises:
-        PolicyError: RR2xx if a policy is wrong; RR282 if there is no such revision; RR260 if a release has no audit/,
-            or its policy is not the one that it was made under.
+        PolicyError: RR2xx if a policy is invalid; RR282 if there is no such revision; RR260 if a release has no audit/,
+            or if its policy differs from the one that it was made under.
         RefusedError: for plugins, as `open_policy`.
     """
     if isinstance(named, Policy):
@@ -156,13 +156,13 @@ def _revision_inputs(revision: Revision, path: str) -> Iterator[DiffInput]:
                 side = _diff_input(f"{revision.named}:{name}", made, _merged_tree(file, folder, made), moved)
             except RRPolicyError as error:
                 raise type(error)([_relocated_problem(problem, *moved) for problem in error.problems]) from error
-            here = str(revision.repository / Path(name).parent)  # where its table is: data are in no revision
+            here = str(revision.repository / Path(name).parent)  # the folder of its table: no revision contains data
             policy = replace(side.policy, folder=here)
             yield replace(side, opened=replace(side.opened, policy=policy))
 
 
 def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
-    """Return the policy as it was written when a release was made."""
+    """Return the policy file of a release, from its audit/."""
     try:
         record = read_document(bundle / "audit" / AUDIT_FILE)
         file = bundle / "audit" / POLICY_FILE
@@ -178,7 +178,7 @@ def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
 
 
 def _relocated_problem(problem: Problem, folder: str, shown: str) -> Problem:
-    """Return a problem of a policy that was read from another folder, as its caller named it."""
+    """Return a problem of a policy that was read from another folder, with the caller's name of that folder."""
     words = (None if t is None else t.replace(folder + os.sep, shown) for t in (problem.message, problem.hint))
     message, hint = words
     place = None if problem.place is None else _relocated_place(problem.place, folder, shown)
@@ -186,6 +186,6 @@ def _relocated_problem(problem: Problem, folder: str, shown: str) -> Problem:
 
 
 def _relocated_place(place: Place, folder: str, shown: str) -> Place:
-    """Return a place whose file is told by another folder."""
+    """Return a place with the folder of its file replaced."""
     inside = folder and place.file.startswith(folder + os.sep)
     return replace(place, file=shown + place.file[len(folder) + 1 :]) if inside else place

@@ -1,4 +1,4 @@
-"""The [[privacy]] and [[utility]] entries of two policies, matched by what they speak of."""
+"""The [[privacy]] and [[utility]] entries of two policies, matched by their identity."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _EFFECTS = {
 
 
 def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
-    """Yield each [[privacy]] entry that came, went or changed; entries are compared by their model."""
+    """Yield each [[privacy]] entry that was added, removed or changed; entries are compared by their model."""
     before, after = requirements_by_identity(old), requirements_by_identity(new)
     pairs = {name: name for name in before if name in after}
     gone = [name for name in before if name not in after]
@@ -70,7 +70,7 @@ def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange
 
 
 def gate_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
-    """Yield each [[utility]] entry that came, went or changed: it is weaker if it lets pass what it refused."""
+    """Yield each [[utility]] entry that was added, removed or changed: it is weaker if it passes more results."""
     before, after = (dict(zip(entry_identities(s.policy).gates, s.policy.gates, strict=True)) for s in (old, new))
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
@@ -111,7 +111,7 @@ def requirements_by_identity(side: DiffInput) -> Mapping[str, Requirement]:
 
 
 def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -> Effect:
-    """Return what becomes of a requirement: weaker too if it speaks of fewer people, or an estimate decides."""
+    """Return the effect on a requirement: weaker, too, if it covers fewer people, or if an estimate decides."""
     if old.model != new.model:
         return Effect.INCOMPARABLE
     compare = check_return_type(Order, registry.privacy_models[new.model].compare)
@@ -121,7 +121,7 @@ def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -
 
 
 def _covers_same_people(one: Requirement, other: Requirement) -> bool:
-    """Return whether a requirement speaks of everybody that another speaks of."""
+    """Return whether a requirement covers all people that another covers."""
     return _items(one.where).items() <= _items(other.where).items()
 
 
@@ -130,7 +130,7 @@ def _items(where: Mapping[str, Value]) -> dict[str, bytes]:
 
 
 def _implied_requirement(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
-    """Return a requirement such that what satisfies it satisfies another one."""
+    """Return a requirement whose satisfaction implies another one."""
     held = {Effect.STRONGER, Effect.NEUTRAL}
     return next((other for other in others if requirement_effect(one, other, registry) in held), None)
 

@@ -1,7 +1,7 @@
-"""What a change costs: the guarantees and errors of both policies, from the table, the number of records, or neither.
+"""Impact of a change: guarantees and errors of both policies, from the table, the number of records, or neither.
 
-The channel of each policy is held against the requirements of both, so that a requirement which is taken out still has
-a number after.
+The channel of each policy is assessed under the requirements of both, so that a removed requirement still has a number
+after the change.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 RELATIVE_TOLERANCE = 1e-4
-"""Relative difference below which two achieved numbers are one: solved parameters are rounded."""
+"""Relative difference below which two achieved numbers count as equal: solved parameters are rounded."""
 Progress = Callable[[str, float], None]
 
 
 @frozen
 class _PolicyNumbers:
-    """What one policy comes to.
+    """Numbers of one policy.
 
     Attributes:
-        outcome: whether it lets a release pass.
+        outcome: whether a release under it passes.
         findings: of each requirement of either policy, by its identity.
         utility: of each gate, by its identity.
         errors: of each marginal.
@@ -61,17 +61,17 @@ class _PolicyNumbers:
 def policy_impact(
     old: DiffInput, new: DiffInput, on: InputTable | int | None, progress: Progress, terms: Terms
 ) -> PolicyImpact:
-    """Return what both policies come to.
+    """Return the numbers of both policies.
 
     Args:
         old: the policy before.
         new: the policy after.
-        on: the table; of which none is named, each policy's own; or the number of records to expect; or nothing.
-        progress: called with what is being done, and the share done.
-        terms: on which day both are judged.
+        on: the table, or each policy's table if unnamed; or the number of records to expect; or None.
+        progress: called with the current step and the share done.
+        terms: including the day of assessment.
 
     Raises:
-        PolicyError: RR2xx if a policy asks for what cannot be.
+        PolicyError: RR2xx if a policy is invalid.
         DataError: RR3xx if the table cannot be read, or does not fit a policy.
     """
     known = ImpactBasis.POLICY if on is None else ImpactBasis.RECORDS if isinstance(on, int) else ImpactBasis.TABLE
@@ -85,7 +85,7 @@ def policy_impact(
 
     try:
         before = reckon(old, _requirements_only_in(new, old))
-    except PolicyError as error:  # it was changed because of that; the new one has to be right
+    except PolicyError as error:  # the change was made because of that; the new policy must be valid
         before = _refused_numbers(error)
     after = reckon(new, _requirements_only_in(old, new))
     one, other = requirements_by_identity(old), requirements_by_identity(new)
@@ -98,13 +98,13 @@ def _refused_numbers(error: RRPolicyError, records: int | None = None) -> _Polic
 
 
 def _requirements_only_in(one: DiffInput, other: DiffInput) -> Mapping[str, Requirement]:
-    """Return the requirements of a policy that another has none of that name of."""
+    """Return the requirements of a policy that another policy does not have, by name."""
     taken = requirements_by_identity(other)
     return {name: requirement for name, requirement in requirements_by_identity(one).items() if name not in taken}
 
 
 def _policy_only_numbers(side: DiffInput, terms: Terms) -> _PolicyNumbers:
-    """Return what a policy decides by itself."""
+    """Return the numbers that a policy determines without data."""
     found = check(side.opened, terms)
     passed = None if found.passed else False
     outcome = ReleaseOutcome(passed, problems=tuple(problem.code for problem in found.problems))
@@ -112,7 +112,7 @@ def _policy_only_numbers(side: DiffInput, terms: Terms) -> _PolicyNumbers:
 
 
 def _planning_table(side: DiffInput, old: DiffInput, new: DiffInput, handed: InputTable) -> InputTable:
-    """Return the table that a policy is planned on; a release brings none, and takes that of the other policy."""
+    """Return the table that a policy is planned on; a release has none and uses that of the other policy."""
     other = new if side is old else old
     if handed.uri is not None or side.release is None or other.release is not None:
         return handed
@@ -122,7 +122,7 @@ def _planning_table(side: DiffInput, old: DiffInput, new: DiffInput, handed: Inp
 def _numbers_on_table(
     side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
 ) -> _PolicyNumbers:
-    """Return what a policy comes to on a table; one that does not fit it is refused."""
+    """Return the numbers of a policy on a table; a policy that does not fit the table is refused."""
     from rrpolicy.source.opening import is_unreadable
 
     try:
@@ -180,7 +180,7 @@ def _preview_numbers(
 def assess_requirement(
     plan: Plan, registry: Registry, requirement: Requirement, original: Original | int
 ) -> Finding | None:
-    """Return what a channel comes to under a requirement that its policy does not have; None if it cannot be asked."""
+    """Return the finding of a requirement that the plan's policy does not have; None if it does not apply."""
     from rrpolicy.planning.assess import assess
 
     policy = plan.policy
@@ -193,13 +193,13 @@ def assess_requirement(
             return None
         return assess(asked, registry, plan.channel, original, plan.derived).findings[0]
     except PolicyError:
-        return None  # nothing assesses it on such a channel
+        return None  # no assessor covers such a channel
 
 
 def _number_changes(
     before: _PolicyNumbers, after: _PolicyNumbers, asked: Mapping[str, Effect]
 ) -> Iterator[NumberChange]:
-    """Yield each number before and after; `asked` is what became of the requirements of both policies."""
+    """Yield each number before and after; `asked` contains the effect on the requirements of both policies."""
     for name in dict.fromkeys([*before.findings, *after.findings]):
         one, other = before.findings.get(name), after.findings.get(name)
         was, now = (None if f is None or f.verdict is Verdict.UNDECIDED else f.achieved for f in (one, other))
@@ -215,10 +215,10 @@ def _number_changes(
 
 
 def _guarantee_change(old: Finding | None, new: Finding | None, asked: Effect | None) -> Effect | None:
-    """Return what became of a guarantee; None if a number is missing, or nothing tells which one is better.
+    """Return the effect on a guarantee; None if a number is missing, or if the better direction is unknown.
 
-    What satisfies a limit lies on its better side, and a stronger requirement has its limit there: that tells whether
-    greater numbers are better.
+    A number that satisfies a limit lies on its better side, as does the limit of a stronger requirement: this
+    determines whether greater numbers are better.
     """
     if old is None or new is None or old.achieved is None or new.achieved is None:
         return None
@@ -234,7 +234,7 @@ def _guarantee_change(old: Finding | None, new: Finding | None, asked: Effect | 
 
 
 def _better_side(finding: Finding) -> int:
-    """Return 1 where numbers above the limit are better, -1 where those below are, 0 where the limit is met exactly."""
+    """Return 1 if numbers above the limit are better, -1 if those below are, 0 if the limit is met exactly."""
     if finding.limit is None or finding.achieved is None or finding.verdict is Verdict.UNDECIDED:
         return 0
     above = (finding.achieved.value > finding.limit) - (finding.achieved.value < finding.limit)
@@ -242,7 +242,7 @@ def _better_side(finding: Finding) -> int:
 
 
 def _limit_direction(old: Finding, new: Finding, asked: Effect | None) -> set[int]:
-    """Return on which side of the old limit the new one lies, if it is the better or the worse one."""
+    """Return the side of the old limit on which the new one lies, if it is the better or the worse one."""
     if old.limit is None or new.limit is None or asked not in {Effect.STRONGER, Effect.WEAKER}:
         return set()
     rises = (new.limit > old.limit) == (asked is Effect.STRONGER)
@@ -250,6 +250,6 @@ def _limit_direction(old: Finding, new: Finding, asked: Effect | None) -> set[in
 
 
 def _equal_within_tolerance(one: Measure, other: Measure) -> bool:
-    """Return whether two numbers are one, as far as they are known."""
+    """Return whether two numbers are equal within the tolerance, if both are known."""
     noise = 3 * (one.error + other.error) if Standing.ESTIMATE in {one.standing, other.standing} else 0.0
     return math.isclose(one.value, other.value, rel_tol=RELATIVE_TOLERANCE, abs_tol=noise)

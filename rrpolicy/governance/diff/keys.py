@@ -1,4 +1,4 @@
-"""The keys of two policies side by side: every default stands, and what is spelled otherwise is the same."""
+"""The keys of two policies side by side, with all defaults; different notations of a value are equal."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from rrpolicy.policy.model import (
 from rrpolicy.serialization.writing import plain
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
-"""Keys that only policies which extend this one feel: they are read from the file."""
+"""Keys that affect only policies which extend this one: they are read from the file."""
 _ALLOWS = "context.allows"
 _EFFECT_PREFIX = {
     Effect.STRONGER: "the reverse would be weaker: ",
     Effect.INCOMPARABLE: "weaker in one respect, stronger in another: ",
 }
-"""What precedes the reason why a key is weaker, where it is not."""
+"""Prefix of the reason why a key would be weaker, if it is not."""
 
 
 @frozen
 class _KeyStatement:
-    """What a policy says under a key.
+    """The value of a policy under a key.
 
     Attributes:
         rule: the key of the table of directions.
-        compared: what its direction is told by.
+        compared: the value that determines its direction.
         shown: the value as plain data.
     """
 
@@ -62,7 +62,7 @@ def setting_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
 
 
 def column_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
-    """Yield what changed of each column; of one that comes, goes, or is dropped, that alone."""
+    """Yield the changes of each column; for an added, removed or dropped column, that change alone."""
     before, after = old.policy.attributes, new.policy.attributes
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
@@ -129,11 +129,11 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
 
 
 def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatement]:
-    """Return what is said of the ledger, and of the population, which decides only where there is one.
+    """Return the settings of the ledger and of the population, which matters only with a ledger.
 
     Args:
         side: the policy.
-        kept: both policies keep a ledger; else nothing of it but the file is compared.
+        kept: both policies have a ledger; else only its file is compared.
     """
     ledger, population = side.policy.ledger, side.policy.source.population
     told: dict[str, _KeyStatement] = {}
@@ -153,7 +153,7 @@ def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatemen
 
 
 def waiver_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
-    """Yield each waiver that came, went, or holds until another day."""
+    """Yield each waiver that was added, removed, or has another last day."""
     before, after = ({w.finding: w for w in side.policy.governance.waivers} for side in (old, new))
     rule = DIRECTION_RULES["waivers"]
     for finding in dict.fromkeys([*before, *after]):
@@ -181,7 +181,7 @@ def _role_statement(attribute: Attribute) -> _KeyStatement:
 
 
 def _column_statements(attribute: Attribute, policy: Policy) -> dict[str, _KeyStatement]:
-    """Return what is said of a released column; categories as they are told apart before `outside` and `nulls`."""
+    """Return the settings of a released column; categories are those before `outside` and `nulls`."""
     spare = {"outside": attribute.outside, "nulls": attribute.nulls}
     levels = () if attribute.hierarchy is None else attribute.hierarchy[1:]
     found: dict[str, _KeyStatement] = {"role": _role_statement(attribute)}
@@ -210,7 +210,7 @@ def _column_statements(attribute: Attribute, policy: Policy) -> dict[str, _KeySt
 
 
 def _category_labels(attribute: Attribute, policy: Policy) -> _KeyStatement:
-    """Return what each category holds; names that say it themselves are not shown."""
+    """Return the values of each category; self-explanatory labels are omitted."""
     spare, bins = (attribute.outside, attribute.nulls), attribute.bins
     if bins is not None:
         cells: dict[Value, str] = dict(zip(bins.labels, intervals(bins.edges), strict=True))

@@ -1,9 +1,9 @@
 """Policies of a git revision, with the baselines and hierarchies of the same revision.
 
-git is asked, as nothing else knows every way in which it names and keeps revisions. The policy may lie in a repository
-that somebody else wrote, whose settings name programs to start: only plumbing is called that reads objects and starts
-none of them (no hooks, pagers, filters, monitors or helpers), every transport is forbidden, so that an object which is
-missing is never fetched, and what the surroundings say of repositories is left out.
+The program git is called, as nothing else knows every way in which it names and stores revisions. The policy may be in
+a foreign repository, whose settings name programs to start. Therefore only plumbing is called that reads objects and
+starts no programs (hooks, pagers, filters, monitors or helpers). Every transport is forbidden, so that a missing object
+is never fetched, and environment variables on repositories are ignored.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ _SAFE = {
 }
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
 _MAX_FILES = 1000
-"""Files of one revision that are looked at."""
+"""Maximum number of files of one revision that are read."""
 _MAX_BYTES = 60
-"""Seconds that git may take."""
+"""Maximum number of seconds for a call of git."""
 
 
 @frozen
 class Revision:
-    """A commit of the repository that the working directory lies in.
+    """A commit of the repository of the working directory.
 
     Attributes:
         named: as the caller named it.
@@ -57,7 +57,7 @@ class Revision:
         """Find a revision.
 
         Raises:
-            PolicyError: RR282 if there is none of that name, no repository, or no git.
+            PolicyError: RR282 if there is no such revision, no repository, or no git.
         """
         git, repository = shutil.which("git"), repository_root(Path.cwd())
         if git is None or repository is None:
@@ -70,24 +70,24 @@ class Revision:
         return cls(named, commit, repository, found.git)
 
     def place(self, path: Path) -> str:
-        """Return a path of the work tree from the top of the repository, however it is spelled.
+        """Return a path of the work tree relative to the top of the repository, in any notation.
 
         Raises:
-            PolicyError: RR282 if it lies outside of the repository.
+            PolicyError: RR282 if it is outside of the repository.
         """
         if not self.knows(path):
             raise self._unknown(f"'{path}' lies outside of the repository")
         return path.resolve().relative_to(self.repository).as_posix()
 
     def knows(self, path: Path) -> bool:
-        """Return whether a path lies in the work tree."""
+        """Return whether a path is in the work tree."""
         return path.resolve().is_relative_to(self.repository)
 
     def content_of(self, path: Path) -> bytes | None:
-        """Return what a file of the work tree held in the revision; None if there was none of that name.
+        """Return the content of a file of the work tree in the revision; None if the revision has no such file.
 
         Raises:
-            PolicyError: RR282 if it lies outside of the repository.
+            PolicyError: RR282 if it is outside of the repository.
         """
         place = self.place(path)
         return self._contents([place]).get(place)
@@ -97,7 +97,7 @@ class Revision:
         return bool(self._kind(path))
 
     def gone(self) -> tuple[str, ...]:
-        """Return the policies of the revision whose files the work tree lacks."""
+        """Return the policies of the revision whose files the work tree does not have."""
         listed = self._asked("ls-tree", "-r", "-z", "--name-only", self.commit).decode(errors="replace")
         names = [name for name in listed.split("\0") if name.endswith(".toml") and "\n" not in name]
         lost = [name for name in names if not (self.repository / name).exists()]
@@ -108,7 +108,7 @@ class Revision:
         return is_policy(content) and not is_floor(content)
 
     def policies(self, path: str) -> tuple[str, ...]:
-        """Return the policies that a path names: itself if it is a file, else those of the folder.
+        """Return the policies that a path names: the file, or those of the folder.
 
         Raises:
             PolicyError: RR282 if the revision has no such path, or no policy there.
@@ -130,7 +130,7 @@ class Revision:
     def write(self, policy: str, folder: Path) -> Path:
         """Write a policy, its baselines, hierarchies and allowed signers below a folder; return where the policy is.
 
-        A file that the revision does not hold is left out, and whoever reads the policy says so.
+        A file that the revision does not contain is omitted, and reading the policy reports it.
 
         Raises:
             PolicyError: RR282 if git cannot read a file, or it is too large.
@@ -148,7 +148,7 @@ class Revision:
         return folder / policy
 
     def _inside(self, path: str) -> str:
-        """Return a path from the top of the repository; one that begins with a dot starts where the caller is."""
+        """Return a path relative to the top of the repository; one with a leading dot is relative to the caller."""
         if path.startswith("."):
             path = posixpath.join(Path.cwd().resolve().relative_to(self.repository).as_posix(), path)
         path = posixpath.normpath(path or ".")
@@ -163,7 +163,7 @@ class Revision:
         return listed.split(" ")[1] if listed else ""
 
     def _contents(self, names: list[str]) -> dict[str, bytes]:
-        """Return the files that the revision holds, links inside of it followed."""
+        """Return the files that the revision contains, links inside of it followed."""
         asked = "".join(f"{self.commit}:{name}\n" for name in names).encode()
         sizes = self._asked("cat-file", "--batch-check", "--follow-symlinks", given=asked)
         large = [n for n, size in zip(names, _object_sizes(sizes), strict=False) if size > MAX_FILE_BYTES]
@@ -194,9 +194,9 @@ class Revision:
 
 
 def _object_sizes(answer: bytes) -> Iterator[int]:
-    """Yield the size of each object that was asked for; 0 of what is none.
+    """Yield the size of each requested object; 0 if it is no object.
 
-    Of a link that leads nowhere git tells more, on a line of its own, which begins with no number of an object.
+    For a broken link git prints an additional line, which begins with no object id.
     """
     for line in answer.decode(errors="replace").splitlines():
         parts = line.rsplit(" ", 2)
@@ -207,7 +207,7 @@ def _object_sizes(answer: bytes) -> Iterator[int]:
 
 
 def _split_files(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield each file that an answer of `cat-file --batch` holds."""
+    """Yield each file in the output of `cat-file --batch`."""
     at = 0
     for name in names:
         head, _, _ = answer[at:].partition(b"\n")
@@ -221,7 +221,7 @@ def _split_files(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]
 
 
 def _referenced_files(name: str, content: bytes) -> Iterator[str]:
-    """Yield the files that a policy names, from the top of the repository; nothing if it is none."""
+    """Yield the files that a policy names, relative to the top of the repository; nothing if the file is no policy."""
     if not is_policy(content):
         return
     try:

@@ -1,7 +1,7 @@
-"""Whether a key is weaker in one policy than in another, by the direction that the table of directions gives it.
+"""Comparison of a key's strictness between two policies, by its entry in the table of directions.
 
-`rrpolicy.policy.baseline.floor` holds what a file writes against its baseline; here whole policies are compared, in
-which every default stands.
+`rrpolicy.policy.baseline.floor` compares a file with its baseline; this module compares whole policies, with all
+defaults.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ OBSERVED = "observed"
 
 
 def change_effect(rule: DirectionRule, old: Any, new: Any) -> Effect:
-    """Return what a change of a key does: weaker one way, the other way, both or neither.
+    """Return the effect of a change of a key: weaker in one direction, the other, both or neither.
 
     Args:
         rule: of the key.
-        old: the value before; None where nothing is stated, and nothing holds by default.
+        old: the value before; None without a stated or default value.
         new: the value after.
     """
     return Effect.of(weaker=_is_weaker(rule, old, new), stronger=_is_weaker(rule, new, old))
 
 
 def _is_weaker(rule: DirectionRule, old: Any, new: Any) -> bool:
-    """Return whether the second value is weaker than the first, at least in one respect."""
+    """Return whether the second value is weaker than the first in at least one respect."""
     return _WEAKER[rule.direction](rule.value, old, new)
 
 
 def _has_additions(old: Any, new: Any) -> bool:
-    """Return whether something is stated, or listed, that was not; another reason is another statement."""
+    """Return whether a value was stated or listed that was not before; another reason is another statement."""
     if isinstance(new, Sequence) and not isinstance(new, str):
         return any(item not in (old or ()) for item in new)
     return new is not None and new != old
@@ -45,7 +45,7 @@ def _is_greater(number: int | None, limit: int | None, unstated: Any) -> bool:
 
 
 def _is_finer(old: Any, new: Any) -> bool:
-    """Return whether categories are told apart that were not, or in another order, or whatever the data hold."""
+    """Return whether categories are newly distinguished, or reordered, or taken from the data."""
     if old is None or old == OBSERVED:
         return False
     if new is None or new == OBSERVED or type(old) is not type(new):
@@ -55,7 +55,7 @@ def _is_finer(old: Any, new: Any) -> bool:
 
 
 def _recategorised(old: Any, new: Any) -> bool:
-    """Return whether a category that both have holds something else."""
+    """Return whether a category in both has other values."""
     return any(name in old and old[name] != content for name, content in (new or {}).items()) if old else False
 
 

@@ -1,1 +1,1 @@
-"""The ledger: what was released before of the same people, in a file that nobody changes unseen."""
+"""The ledger: earlier releases of the same people, in a file whose changes are detected."""

@@ -1,4 +1,4 @@
-"""Entries that no release writes itself: earlier bundles, what became of a release, two histories joined."""
+"""Entries that no release writes: earlier bundles, outcomes of a release, joined histories."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from rrpolicy.verification.public import policy_from_manifest
 def add_bundle(
     ledger: Path, bundle: Path, population: str | None, overlap: Overlap, plugins: Sequence[str] = ()
 ) -> str:
-    """Enter a bundle, or note of one that was entered that it appeared; return the hash of its entry.
+    """Enter a bundle, or record that the bundle of an entry appeared; return the hash of its entry.
 
     Args:
         ledger: the file.
         bundle: a bundle's folder, or its public/ folder alone.
-        population: that its records were drawn from; None if that is not declared.
-        overlap: how its people stand to those of earlier releases.
-        plugins: distributions to load for what it names.
+        population: of its records; None if not declared.
+        overlap: relation of its people to those of earlier releases.
+        plugins: distributions to load for the names in it.
 
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
-        RequirementError: RR130 if it names an entry that the ledger does not hold, or holds for another release.
+        RequirementError: RR130 if it names an entry that the ledger does not contain, or contains for another release.
         PolicyError: RR260, RR261, RR284 if it is no release, or was changed; RR527 if it withholds its matrices.
     """
     manifest = sealed_manifest(bundle)
@@ -64,12 +64,12 @@ def add_bundle(
 
 
 def withdraw(ledger: Path, entry: str, reason: str) -> str:
-    """Note that the bundle of a release never appeared: it counts no more. Return the hash of what was added.
+    """Record that the bundle of a release never appeared, so that it no longer counts; return the added entry's hash.
 
     Args:
         ledger: the file.
-        entry: hash of the release's entry, or so much of it that no other begins with it.
-        reason: how that is known, in words.
+        entry: hash of the release's entry, or a unique beginning of it.
+        reason: evidence for it, in words.
 
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
@@ -87,7 +87,7 @@ def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> st
     """Return the one hash that begins as given.
 
     Raises:
-        PolicyError: RR250 if none does, or several.
+        PolicyError: RR250 if no hash does, or several.
     """
     given = entry.removeprefix("sha256:")
     named = [own for own in known if given and own.removeprefix("sha256:").startswith(given)]
@@ -97,13 +97,13 @@ def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> st
 
 
 def recall(ledger: Path, entry: str, reason: str, by: str, replaced_by: str | None = None) -> str:
-    """Note that a release is not to be used any more; it counts as before. Return the hash of what was added.
+    """Record that a release is no longer to be used; it counts as before. Return the added entry's hash.
 
     Args:
         ledger: the file.
-        entry: hash of the release's entry, or so much of it that no other begins with it.
-        reason: why, in words.
-        by: who decided it.
+        entry: hash of the release's entry, or a unique beginning of it.
+        reason: in words.
+        by: the person who decided it.
         replaced_by: hash of the entry of the release to use in its place, likewise.
 
     Raises:
@@ -121,19 +121,19 @@ def recall(ledger: Path, entry: str, reason: str, by: str, replaced_by: str | No
 
 
 def add_budget(ledger: Path, policy: Policy, reason: str, by: str) -> str:
-    """Let the budget of a policy hold for its population from now on; return the hash of what was added.
+    """Make the budget of a policy the one of its population; return the added entry's hash.
 
-    What earlier releases of that population promised together ends with it: that is why it has a reason and a name.
+    It ends the joint requirements of earlier releases of that population, and therefore has a reason and a name.
 
     Args:
         ledger: the file.
-        policy: whose population and [[ledger.budget]] are meant.
-        reason: why, in words.
-        by: who decided it.
+        policy: with the population and [[ledger.budget]].
+        reason: in words.
+        by: the person who decided it.
 
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is no plain one.
+        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is not plain.
     """
     _refuse_empty_text(reason, by)
     population, requirements = joint_budget(policy)
@@ -147,10 +147,10 @@ def _refuse_empty_text(reason: str, by: str) -> None:
 
 
 def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], ...]]:
-    """Return the population of a policy, and what all releases of it promise together.
+    """Return the population of a policy, and the joint requirements on all its releases.
 
     Raises:
-        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is no plain one.
+        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is not plain.
     """
     if policy.ledger is None:
         message = f"the policy '{policy.name}' keeps no ledger, so that it has no budget"
@@ -161,15 +161,15 @@ def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], 
 
 
 def join_histories(ledger: Path, reason: str) -> str:
-    """Make two histories of a ledger one, after two writers had followed the same entry; return the new head.
+    """Merge two histories of a ledger, after two writers had followed the same entry; return the new head.
 
     Args:
         ledger: the file, with the lines of both.
-        reason: how it came to that, in words.
+        reason: the cause, in words.
 
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if there is one history alone.
+        PolicyError: RR250 if there is only one history.
     """
     with lock_ledger(ledger) as book:
         return _joined_entries(book, reason, ledger)

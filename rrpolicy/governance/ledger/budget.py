@@ -1,4 +1,4 @@
-"""A release held against the budget that it has together with earlier releases of the same people."""
+"""Checks of a release against the joint budget with earlier releases of the same people."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def check_budget(  # noqa: PLR0917 each is another thing
     findings: Sequence[Finding],
     draw: str | None,
 ) -> BudgetCheck:
-    """Hold a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
+    """Check a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
     settings = policy.ledger
     assert settings is not None
     rerun = next((e.name for e in ledger.releases.values() if draw is not None and e.draw == draw), None)
@@ -118,12 +118,12 @@ def check_budget(  # noqa: PLR0917 each is another thing
 
 @frozen
 class _Term:
-    """Whose an entry of the budget is.
+    """Origin of an entry of the budget.
 
     Attributes:
         model: its privacy model.
-        place: where the policy states it.
-        promise: of others; None if it is the policy's own.
+        place: position in the policy.
+        promise: an earlier requirement; None if it is the policy's.
     """
 
     model: str
@@ -136,7 +136,7 @@ class _Term:
 
     @property
     def needs_rule(self) -> bool:
-        """Return whether no release may be made of which no rule tells that it holds."""
+        """Return whether a release without a composition rule is refused."""
         return self.promise is None or self.promise.stated
 
 
@@ -149,7 +149,7 @@ def _other_people_problem(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
 def _foreign_requirements(
     promised: Sequence[JointRequirement], policy: Policy, most: int, registry: Registry
 ) -> tuple[list[tuple[Requirement, JointRequirement]], list[tuple[JointRequirement, CompositionEntry]]]:
-    """Return what others promised and the policy's own budget does not, and what of it nothing can be said of."""
+    """Return earlier requirements missing from the policy's budget, and those that cannot be decided."""
     known = [*stated_budget(policy)]
     found: list[tuple[Requirement, JointRequirement]] = []
     lost = []
@@ -172,7 +172,7 @@ def _foreign_requirements(
 def _joint_with_earlier(
     plan: Plan, earlier: Sequence[ReleaseEntry], policy: Policy, registry: Registry, original: Original | int
 ) -> JointReleases | str:
-    """Return a plan together with earlier releases; in words why no rule composes them, if none does."""
+    """Return the joint releases of a plan and earlier ones, or in words why no rule composes them."""
     assert policy.ledger is not None
     if not earlier:
         return JointReleases(ALONE, (PresenceGroup(plan.channel, original),))
@@ -188,7 +188,7 @@ def _joint_with_earlier(
 
 
 def _common_series(plan: Plan, policy: Policy, earlier: Sequence[ReleaseEntry]) -> str | None:
-    """Return what a plan has in common with the releases of its series; its key was, or will be, held to theirs."""
+    """Return the id that a plan shares with the releases of its series; its key is checked against theirs."""
     name = policy.release.series
     begun = next((e.series for e in earlier if e.series is not None and e.series.name == name), None)
     if name is None:
@@ -211,7 +211,6 @@ def _budget_results(  # noqa: PLR0917 each is another thing
     derived: Sequence[Derived],
     alone: Sequence[tuple[float | None, ...]],
 ) -> Iterator[CompositionEntry]:
-    """Yield every entry of the budget with what it comes to."""
     for requirement, single in zip(budget.requirements, alone, strict=True):
         only = replace(budget, requirements=(requirement,))
         said = requirement_text(requirement, registry)
@@ -232,10 +231,10 @@ def _budget_results(  # noqa: PLR0917 each is another thing
 def _linking_within_classes(
     policy: Policy, registry: Registry, composed: LinkedChannel, original: Original | int, derived: Sequence[Derived]
 ) -> Finding | None:
-    """Return the finding of linking inside the classes that nothing leaves to chance: k = 1 + (K - 1) r.
+    """Return the finding of linking inside the deterministic classes: k = 1 + (K - 1) r.
 
-    Of Pk-anonymity alone, which grants the attacker all originals: inside a class of K people who agree in everything
-    that is released with certainty, only what is drawn tells them apart, with smallest cross ratio r.
+    Only for Pk-anonymity, which grants the attacker all originals: inside a class of K people with equal deterministic
+    values, only the random part distinguishes them, with smallest cross ratio r.
     """
     (requirement,) = policy.requirements
     table = not isinstance(original, int) and not composed.strange and not composed.carried
@@ -246,7 +245,7 @@ def _linking_within_classes(
 
 
 def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
-    """Return how many people agree at least in everything that axes without chance release."""
+    """Return the minimum number of people who agree in all values that deterministic axes release."""
     import numpy as np
 
     from rrpolicy.source.counts import number_rows
@@ -264,7 +263,7 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
 def _own_findings(
     budget: Policy, registry: Registry, plan: Plan, original: Original | int, known: Sequence[Finding | None]
 ) -> Iterator[Finding | None]:
-    """Yield what the release itself reaches of each entry of a budget; of the policy's requirements it is known."""
+    """Yield the release's result for each entry of a budget; results of the policy's requirements are known."""
     for requirement, found in zip(budget.requirements, known, strict=True):
         try:
             only = replace(budget, requirements=(requirement,))
@@ -274,7 +273,7 @@ def _own_findings(
 
 
 def _derived_statistics(earlier: Iterable[ReleaseEntry]) -> Iterator[Derived]:
-    """Yield what earlier releases told of their tables, on which what compares tables is conditional, too."""
+    """Yield the derived statistics of earlier releases, on which measures that compare tables are conditional, too."""
     for entry in earlier:
         yield from (Derived(f"{name} ({entry.name})", "told by an earlier release") for name in entry.derived)
 
@@ -282,7 +281,7 @@ def _derived_statistics(earlier: Iterable[ReleaseEntry]) -> Iterator[Derived]:
 def _single_release_values(
     budget: Policy, registry: Registry, earlier: Sequence[ReleaseEntry], own: Iterable[Finding | None]
 ) -> Iterator[tuple[float | None, ...]]:
-    """Yield, for each entry of the budget, what every release reaches by itself, the new one last."""
+    """Yield, for each entry of the budget, the result of every release by itself, the new one last."""
     ids = entry_identities(budget).requirements
     for requirement, name, found in zip(budget.requirements, ids, own, strict=True):
         only = replace(budget, requirements=(requirement,))
@@ -291,7 +290,7 @@ def _single_release_values(
 
 
 def _earlier_release_value(budget: Policy, registry: Registry, entry: ReleaseEntry, name: str) -> float | None:
-    """Return what an earlier release reaches of an entry of the budget: as it states, or as its channel tells."""
+    """Return an earlier release's result for an entry of the budget: as stated, or computed from its channel."""
     stated = next((g.achieved for g in entry.guarantees if g.id == name), None)
     if stated is not None:
         return stated.value
@@ -303,7 +302,7 @@ def _earlier_release_value(budget: Policy, registry: Registry, entry: ReleaseEnt
 
 
 def _with_problems(weighed: BudgetCheck, policy: Policy, terms: Sequence[_Term]) -> BudgetCheck:
-    """Return it with what stands in the way of the release."""
+    """Return the check with the problems that block the release."""
     assert policy.ledger is not None
     reason, place = policy.ledger.uncomposed, policy.place("ledger")
     names = ", ".join(shortened_list(weighed.earlier))

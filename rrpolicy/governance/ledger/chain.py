@@ -1,9 +1,8 @@
-"""The ledger as a chain: each entry names the one before by its hash, so that what was changed does not fit any more.
+"""The ledger as a hash chain: each entry names the preceding one by its hash, so that a changed entry breaks the chain.
 
-An entry follows one that stands above it. What was edited, taken out or put in another order leaves an entry that
-follows nothing. Two entries that follow the same one are two histories: both count, and nothing is released until they
-are joined. What was cut off at the end leaves no trace in the file: it is missed by whoever knows a later entry's hash,
-such as the last bundle.
+An entry follows one above it in the file. An edited, removed or moved entry leaves an entry that follows nothing. Two
+entries that follow the same one are two histories: both count, and nothing is released until they are joined. Entries
+removed at the end leave no trace in the file; a later entry's hash, such as in the last bundle, reveals it.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from rrpolicy.governance.ledger.entry import (
 from rrpolicy.safe_io.document import UnreadableError
 
 MAX_LINE_BYTES = 1 << 24
-"""Bytes of an entry."""
+"""Maximum length of an entry in bytes."""
 HINT = "take the file from the repository's history as it was; an entry is never changed or taken out"
 JOIN = '`rrpolicy ledger add LEDGER --join --reason "…"` makes two histories one'
 
 
 @frozen
 class Ledger:
-    """A ledger whose chain holds.
+    """A ledger whose chain is intact.
 
     Attributes:
         name: of the file, for messages.
         entries: hash -> entry, in the order of the file.
-        heads: hashes of the entries that none follows; more than one if two writers followed the same entry.
-        settled: hash of a release's entry -> what became of it.
+        heads: hashes of the entries without a following one; more than one if two writers followed the same entry.
+        settled: hash of a release's entry -> its outcome.
         recalled: hash of a release's entry -> its last recall.
     """
 
@@ -51,7 +50,7 @@ class Ledger:
 
     @property
     def releases(self) -> Mapping[str, ReleaseEntry]:
-        """Return every release that counts, by its hash: all but those that were withdrawn."""
+        """Return every release that counts, by its hash: all but withdrawn ones."""
         return {
             name: entry
             for name, entry in self.entries.items()
@@ -61,12 +60,12 @@ class Ledger:
 
     @property
     def open(self) -> Mapping[str, ReleaseEntry]:
-        """Return the releases of which the ledger does not say whether their bundle appeared; they count."""
+        """Return the releases without a recorded outcome; they count."""
         return {name: entry for name, entry in self.releases.items() if name not in self.settled}
 
     @property
     def budgets(self) -> Mapping[str | None, str]:
-        """Return population -> hash of the budget that holds for it."""
+        """Return population -> hash of the budget that applies to it."""
         return {entry.population: own for own, entry in self.entries.items() if isinstance(entry, LedgerBudgetEntry)}
 
     @property
@@ -77,13 +76,13 @@ class Ledger:
 
     @property
     def replaced(self) -> Mapping[str, str]:
-        """Return hash of a release's entry -> hash of that of the release which corrects it."""
+        """Return hash of a release's entry -> hash of the entry of the release that corrects it."""
         corrected = {e.replaces: own for own, e in self.releases.items() if e.replaces is not None}
         recalled = {own: r.replaced_by for own, r in self.recalled.items() if r.replaced_by is not None}
         return {**corrected, **recalled}
 
     def before(self, own: str) -> set[str]:
-        """Return the hashes of all entries that an entry follows, near or far."""
+        """Return the hashes of all entries that an entry follows, directly or indirectly."""
         found: set[str] = set()
         left = list(self.entries[own].parents)
         while left:
@@ -94,7 +93,7 @@ class Ledger:
         return found
 
     def first_of(self, series: str) -> ReleaseEntry | None:
-        """Return the release that began a series; None if there is none that counts."""
+        """Return the first release of a series; None if no release of it counts."""
         known = (e for e in self.releases.values() if e.series is not None and e.series.name == series)
         return next(known, None)
 
@@ -111,11 +110,11 @@ class Ledger:
         return self.heads[0]
 
     def expect(self, head: str, whose: str) -> None:
-        """Refuse a ledger that lacks an entry which somebody has seen in it.
+        """Refuse a ledger that lacks an entry which was seen in it.
 
         Args:
             head: hash of the entry.
-            whose: who has seen it, in words.
+            whose: the observer, in words.
 
         Raises:
             RefusedError: RR440.
@@ -124,11 +123,11 @@ class Ledger:
             raise broken_chain_error(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
 
     def expect_all(self, earlier: bytes, when: str) -> None:
-        """Refuse a ledger that lacks an entry which it had before.
+        """Refuse a ledger that lacks an earlier entry.
 
         Args:
-            earlier: the file as it was.
-            when: that was, in words.
+            earlier: the earlier content of the file.
+            when: time of that content, in words.
 
         Raises:
             RefusedError: RR440.
@@ -138,14 +137,14 @@ class Ledger:
 
 
 def read_chain(content: bytes, name: str) -> Ledger:
-    """Read a ledger and check that its chain holds.
+    """Read a ledger and check its chain.
 
     Args:
         content: the file.
         name: of the file, for messages.
 
     Raises:
-        RefusedError: RR440 if anything in it cannot be relied on.
+        RefusedError: RR440 if any part of it is not reliable.
     """
     entries: dict[str, Entry] = {}
     heads: dict[str, None] = {}
@@ -171,7 +170,7 @@ def read_chain(content: bytes, name: str) -> Ledger:
 
 
 def _refuse_unknown_release(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
-    """Refuse an entry that names a release which does not stand above it."""
+    """Refuse an entry that names a release not above it in the file."""
     named: tuple[str | None, ...] = ()
     if isinstance(entry, RecallEntry):
         named = (entry.entry, entry.replaced_by)
@@ -182,7 +181,7 @@ def _refuse_unknown_release(entry: Entry, entries: Mapping[str, Entry], name: st
 
 
 def _remove_followed(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
-    """Take what an entry follows out of the last entries."""
+    """Remove the entries that an entry follows from the heads."""
     for parent in entry.parents:
         if parent not in entries:
             raise broken_chain_error(
@@ -196,7 +195,7 @@ def _remove_followed(entry: Entry, entries: Mapping[str, Entry], heads: dict[str
 def _record_settlement(
     entry: ReleaseSettlement, entries: Mapping[str, Entry], settled: dict[str, ReleaseSettlement], name: str, where: str
 ) -> None:
-    """Note what became of a release; that its bundle appeared can be said again, and stands."""
+    """Record the outcome of a release; the appearance of its bundle may be recorded twice, and remains valid."""
     if not isinstance(entries.get(entry.entry), ReleaseEntry):
         raise broken_chain_error(name, f"{where} settles no release above it")
     before = settled.get(entry.entry)
@@ -227,5 +226,5 @@ def _iter_entries(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
 
 
 def broken_chain_error(name: str, why: str, hint: str = HINT) -> RefusedError:
-    """Return the refusal of a ledger that cannot be relied on."""
+    """Return the refusal of an unreliable ledger."""
     return RefusedError(Problem("RR440", f"the ledger {name} cannot be relied on: {why}", hint=hint))

@@ -1,12 +1,12 @@
-"""Several releases of the same people as one channel, to which the assessors of single releases apply as they are.
+"""Several releases of the same people as one channel, to which the assessors of single releases apply unchanged.
 
-The worst case is that the rows of all releases can be linked. Of the same values the joint channel of linked rows is,
-attribute by attribute, the column-wise Kronecker (Khatri-Rao) product P[(u1, u2), v] = P1[u1, v] P2[u2, v]. Where a
-person's values may have changed between two releases, each release's value is a value of its own: its axis stands
-beside the others, so that epsilons add and cross ratios multiply. That is also a bound of the first case, exact for
-retention, and it is taken where the product has too many rows to list.
+The worst case is that the rows of all releases can be linked. For the same values the joint channel of linked rows is,
+attribute by attribute, the column-wise Kronecker (Khatri-Rao) product P[(u1, u2), v] = P1[u1, v] P2[u2, v]. If a
+person's values may have changed between two releases, each release's value is a separate attribute with its axis, so
+that epsilons add and cross ratios multiply. That is also a bound for the first case, exact for retention, and it is
+used if the product has too many rows to list.
 
-Rows of a product that are in proportion tell the same and are one row: posteriors, ratios and risks do not change.
+Proportional rows of a product contain the same information and are merged: posteriors, ratios and risks do not change.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from rrpolicy.channels.table import Column
 from rrpolicy.frozen_dataclass import frozen
 
 MAX_LABELS = 1 << 18
-"""Entries of a product's matrix that are listed; one wider is bounded."""
+"""Maximum number of entries of a product's matrix that is listed; a larger one is bounded."""
 Key = tuple[int, tuple[tuple[str, str | None], ...]]
-"""How many categories, or combinations of them, and the attributes with the digests of their categories."""
+"""Number of categories, or of their combinations, and the attributes with the digests of their categories."""
 
 
 @frozen
 class ReleaseComponent:
-    """A release as composition sees it.
+    """Parts of a release that composition uses.
 
     Attributes:
-        name: what people call it.
+        name: displayed name.
         channel: as published.
         records: N.
-        domains: attribute -> digest of its categories in their order; None for a column without a list of them.
-        series: what releases have in common that draw a person's value alike; None for one that draws it anew.
+        domains: attribute -> digest of its categories in their order; None for a column without listed categories.
+        series: id shared by releases that draw a person's value with the same noise; None for an independent draw.
     """
 
     name: str
@@ -57,11 +57,11 @@ class LinkedChannel:
 
     Attributes:
         channel: a product whose axes are those of the last release where it has them.
-        drawn: the same of what is left to chance alone, given everything that is not.
-        certain: the axes of all releases that leave nothing to chance: who agrees on them shares a class.
-        carried: attributes that are released as they are, without a list of categories.
-        exact: whether it is the product itself, or a bound.
-        strange: attributes that the last release does not have with these categories; its table cannot tell of them.
+        drawn: the axes that are random, conditional on the deterministic ones.
+        certain: the deterministic axes of all releases: records that agree on them are in one class.
+        carried: attributes that are released unmodified, without listed categories.
+        exact: whether it is the exact product, or a bound.
+        strange: attributes that the last release does not have with these categories; its table has no values of them.
     """
 
     channel: Product
@@ -73,9 +73,9 @@ class LinkedChannel:
 
 
 def further_value_component(part: ReleaseComponent, values: int) -> ReleaseComponent:
-    """Return the part of a release that tells of a person's further value, after so many others, in a series.
+    """Return the part of a release on a person's next value, after so many others, in a series.
 
-    An attribute of two categories has no third value: what has no further one is left out.
+    An attribute of two categories has no third value: attributes without a further value are omitted.
     """
     assert isinstance(part.channel, Product)
     axes = [axis for axis in part.channel.axes if axis.original_size > values]
@@ -83,7 +83,7 @@ def further_value_component(part: ReleaseComponent, values: int) -> ReleaseCompo
 
 
 def composition_obstacle(channel: Channel) -> str | None:
-    """Return why nothing is known of a channel together with others; None if something is."""
+    """Return the reason why a channel cannot be composed; None if it can."""
     if not isinstance(channel, Product):
         return f"a '{channel.kind}' channel deals records into groups by the table itself"
     for axis in channel.axes:
@@ -99,10 +99,10 @@ def composition_obstacle(channel: Channel) -> str | None:
 
 
 def link_same_values(parts: Sequence[ReleaseComponent]) -> LinkedChannel:
-    """Return the channel of linked rows of the same people with the same values; no part may be without a rule.
+    """Return the channel of linked rows of the same people with the same values; every part needs a composition rule.
 
     Args:
-        parts: of one table; the last is the one whose attributes and roles count.
+        parts: of one table; attributes and roles are those of the last part.
     """
     last = parts[-1]
     own: dict[Key, list[Axis]] = {}
@@ -136,7 +136,7 @@ def link_same_values(parts: Sequence[ReleaseComponent]) -> LinkedChannel:
 
 
 def link_changing_values(parts: Sequence[ReleaseComponent]) -> Product:
-    """Return the channel of linked rows of the same people whose values may be others in every release."""
+    """Return the channel of linked rows of the same people whose values may differ between releases."""
     axes, carried = [], []
     for number, part in enumerate(parts):
         suffix = f" ({number})"
@@ -149,7 +149,7 @@ def link_changing_values(parts: Sequence[ReleaseComponent]) -> Product:
 
 
 def _attribute_axes(channel: Channel) -> Iterator[Axis]:
-    """Yield the axes; generalisation of several attributes, each by its own levels, attribute by attribute."""
+    """Yield the axes; an axis of several attributes that are generalised separately becomes one axis per attribute."""
     for axis in getattr(channel, "axes", ()):
         if isinstance(axis, Recode) and len(axis.attributes) > 1:
             rows = zip(axis.original, axis.released, axis.of_labels, strict=True)
@@ -159,9 +159,9 @@ def _attribute_axes(channel: Channel) -> Iterator[Axis]:
 
 
 def _composed_axes(parts: Sequence[Axis], suffix: str) -> tuple[list[Axis], bool]:
-    """Return the axes of linked releases of the same attributes, and whether they are the product or a bound of it."""
+    """Return the axes of linked releases of the same attributes, and whether they are the exact product."""
     unchanged = [axis for axis in parts if isinstance(axis, Identity)]
-    if unchanged:  # nothing else tells more; who is linked by one of them is linked
+    if unchanged:  # no other channel adds information; people linked by one of them are linked
         open_ones = [a for a in unchanged if a.released.assume_unlinkable is None]
         return [_renamed_axis((open_ones or unchanged)[0], suffix)], True
     if len(parts) == 1:
@@ -176,7 +176,7 @@ def _composed_axes(parts: Sequence[Axis], suffix: str) -> tuple[list[Axis], bool
 
 
 def khatri_rao(parts: Sequence[Axis]) -> tuple[tuple[Fraction, ...], ...] | None:
-    """Return the column-wise Kronecker product of matrices, rows in proportion made one; None if it is too wide.
+    """Return the column-wise Kronecker product of matrices, proportional rows merged; None if it is too large.
 
     Args:
         parts: axes of the same attributes whose values can be listed.
@@ -208,7 +208,7 @@ def khatri_rao(parts: Sequence[Axis]) -> tuple[tuple[Fraction, ...], ...] | None
 
 
 def _common_refinement(parts: Sequence[Recode]) -> Recode:
-    """Return the generalisation that tells what several of one attribute tell together: who agrees in all of them."""
+    """Return the common refinement of generalisations of one attribute: values equal in all share a label."""
     (domain,) = parts[0].original
     images = [[next(iter(part.column(code))) for part in parts] for code in range(len(domain.labels))]
     numbers = {image: number for number, image in enumerate(dict.fromkeys(map(tuple, images)))}
@@ -216,7 +216,7 @@ def _common_refinement(parts: Sequence[Recode]) -> Recode:
 
 
 def _matrix_axis(like: Axis, rows: Sequence[tuple[Fraction, ...]], suffix: str) -> Matrix:
-    """Return rows as an axis over the attributes of another; of several, the first column holds the row's number."""
+    """Return rows as an axis over the attributes of another; of several, the first column contains the row's number."""
     domains = _axis_domains(like)
     first, *rest = (f"{d.attribute}{suffix}" for d in domains)
     columns = (
@@ -237,7 +237,7 @@ def _axis_domains(axis: Axis) -> tuple[Domain, ...]:
 
 
 def _renamed_axis(axis: Axis, suffix: str) -> Axis:
-    """Return an axis whose columns have its attributes' names; with a suffix, as attributes of their own."""
+    """Return an axis whose columns have its attributes' names; with a suffix, as separate attributes."""
     names = [f"{name}{suffix}" for name in axis.attributes]
     columns = tuple(replace(c, name=n, attribute=n) for c, n in zip(axis.columns(), names, strict=True))
     if isinstance(axis, Identity):
@@ -252,7 +252,7 @@ def _renamed_axis(axis: Axis, suffix: str) -> Axis:
 
 
 def _carried_columns(parts: Sequence[ReleaseComponent], taken: Collection[str]) -> tuple[Column, ...]:
-    """Return the columns that are carried in any release, each once; one that is assumed unlinkable in all of them."""
+    """Return the columns carried in any release, each once; unlinkable only if assumed unlinkable in all of them."""
     found: dict[str, Column] = {}
     for part in parts:
         for column in _unchanged_columns(part.channel):

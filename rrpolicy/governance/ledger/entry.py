@@ -1,7 +1,7 @@
-"""What stands on a line of the ledger; each line is an entry in canonical JSON that names the one before by its hash.
+"""Entries of the ledger: each line is canonical JSON and names the preceding line by its hash.
 
-An entry holds what `release.json` publishes anyway, as far as the composition of releases needs it: no person's value,
-no mark of a person, no key, and no number that rests on the original.
+An entry contains the parts of `release.json` that the composition of releases needs: no value or identifier of a
+person, no key, and no number whose basis is the original.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ SCHEMA = "rrpolicy.ledger/1"
 
 
 def entry_date() -> str:
-    """Return the day on which an entry is made."""
+    """Return today's date, for an entry."""
     return datetime.now(UTC).date().isoformat()
 
 
 def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
-    """Refuse what is no requirement.
+    """Refuse documents that are no requirements.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if one is no requirement.
     """
     for document in documents:
         kinds = {key: type(value) for key, value in document.items()}
@@ -46,7 +46,7 @@ class LedgerOpening:
     """The first line.
 
     Attributes:
-        id: random, so that no two ledgers have a hash in common.
+        id: random, so that no two ledgers share a hash.
         date: the day; None in a ledger of an earlier version.
     """
 
@@ -58,18 +58,18 @@ class LedgerOpening:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Return nothing: it follows no entry."""
+        """Return an empty tuple: it is the first entry."""
         return ()
 
 
 @frozen
 class StatedGuarantee:
-    """What a release promised by itself.
+    """A guarantee of a single release.
 
     Attributes:
         id: of the policy's entry; see `rrpolicy.policy.identity`.
         requirement: in words.
-        achieved: None where the number rests on the original.
+        achieved: None if the basis of the number is the original.
         verdict: at the release.
         given: ids of derived statistics that it is conditional on.
     """
@@ -88,29 +88,28 @@ class ReleaseEntry:
     Attributes:
         previous: hash of the entry that it follows.
         label: of the release.
-        draw: what tells this draw from any other of the same policy; see `rrpolicy.planning.ledger_account.draw_id`.
-        None of
-            a bundle that was entered later.
+        draw: id that distinguishes this draw from others of the same policy; see
+            `rrpolicy.planning.ledger_account.draw_id`. None for a bundle that was entered later.
         policy: its name.
         version: the policy's.
-        policy_digest: of the policy's resolved meaning.
-        population: that the policy declares; None if it declares none.
-        overlap: how its people stand to those of earlier releases, as the policy declares.
+        policy_digest: SHA-256 of the resolved policy.
+        population: that the policy declares; None if not declared.
+        overlap: relation of its people to those of earlier releases, as the policy declares.
         records: N.
-        max_records: of a unit.
+        max_records: per unit.
         channel: its public description.
-        domains: attribute -> digest of its categories in their order; None for a column without a list of them.
+        domains: attribute -> digest of its categories in their order; None for a column without listed categories.
         data: table -> digest of its released rows.
-        derived: ids of what the release tells of the table.
+        derived: ids of the statistics of the table that the release discloses.
         guarantees: one for each requirement.
-        uncomposed: why it was released though no rule composes it with earlier ones; None if it was not.
-        series: that it belongs to; None if it belongs to none.
-        different_values: the most different values that a person has of an attribute in a series, as the policy
-            declares; None if it declares none.
-        budget: what all releases of these people promise together, as the policy has it; requirements as documents.
-            None of a release that was entered by an earlier version.
-        unstated: the policy states no budget, so that it is every requirement.
-        replaces: hash of the entry of the release that it corrects; None if it corrects none.
+        uncomposed: reason for the release although no rule composes it with earlier ones; None if a rule exists.
+        series: that it belongs to; None without a series.
+        different_values: the maximum number of different values of an attribute per person in a series, as the policy
+            declares; None if not declared.
+        budget: joint requirements on all releases of these people in the policy, as documents. None for a release that
+            was entered by an earlier version.
+        unstated: the policy states no budget, so that every requirement belongs to it.
+        replaces: hash of the entry of the release that it corrects; None if it is no correction.
         date: the day on which it was entered.
     """
 
@@ -147,26 +146,26 @@ class ReleaseEntry:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Return the entry before."""
+        """Return the preceding entry."""
         return (self.previous,)
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """Return the displayed name."""
         label = "" if self.label is None else f" as {self.label}"
         return f"{self.policy} {self.version}{label}"
 
 
 @frozen
 class ReleaseSettlement:
-    """What became of a release that was entered.
+    """Outcome of a release that was entered.
 
     Attributes:
         previous: hash of the entry that it follows.
         entry: hash of the release's entry.
-        outcome: released, the bundle appeared; withdrawn, it never did, and the release counts no more.
+        outcome: released: the bundle appeared; withdrawn: it never appeared, and the release no longer counts.
         release: digest of release.json; None if it was withdrawn.
-        reason: why it was withdrawn; None if it was not.
+        reason: reason for the withdrawal; None if released.
         date: the day.
     """
 
@@ -188,18 +187,18 @@ class ReleaseSettlement:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Return the entry before."""
+        """Return the preceding entry."""
         return (self.previous,)
 
 
 @frozen
 class HistoryJoin:
-    """Two histories of one ledger made one again, after two writers had each followed the same entry.
+    """Two histories of one ledger merged after two writers followed the same entry.
 
     Attributes:
         previous: hash of the entry that it follows.
         also: hashes of the other last entries.
-        reason: how it came to that, in words.
+        reason: the cause, in words.
         date: the day.
     """
 
@@ -219,15 +218,15 @@ class HistoryJoin:
 
 @frozen
 class LedgerBudgetEntry:
-    """What all releases of a population promise together. The last one of a population holds.
+    """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
         previous: hash of the entry that it follows.
-        population: as policies name it; None: of whatever population a release is.
+        population: as policies name it; None: for releases of any population.
         requirements: as documents.
         date: the day.
-        reason: why it was raised, or the population entered; None of a budget that stood before any release.
-        by: who decided it; None likewise.
+        reason: reason for raising it, or for entering the population; None for a budget entered before any release.
+        by: the person who decided it; None likewise.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -247,26 +246,26 @@ class LedgerBudgetEntry:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Return the entry before."""
+        """Return the preceding entry."""
         return (self.previous,)
 
     @property
     def name(self) -> str:
-        """Return what people call it."""
+        """Return the displayed name."""
         return "the ledger's budget" + ("" if self.population is None else f" of {self.population}")
 
 
 @frozen
 class RecallEntry:
-    """A release that is not to be used any more. What it released is known; it counts as before.
+    """A recalled release, no longer to be used. The data are known; the release counts as before.
 
     Attributes:
         previous: hash of the entry that it follows.
         entry: hash of the release's entry.
         reason: why.
-        by: who decided it.
+        by: the person who decided it.
         date: the day.
-        replaced_by: hash of the entry of the release to use in its place; None if there is none.
+        replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -285,7 +284,7 @@ class RecallEntry:
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """Return the entry before."""
+        """Return the preceding entry."""
         return (self.previous,)
 
 
@@ -297,24 +296,24 @@ _KINDS: Mapping[str, type[Entry]] = {
 
 
 def encode_entry(entry: Entry) -> bytes:
-    """Return an entry as the ledger holds it, without the line's end."""
+    """Return an entry as its line in the ledger, without the line's end."""
     return canonical(record(entry))
 
 
 def entry_hash(line: bytes) -> str:
-    """Return the hash that the next entry names this one by."""
+    """Return the hash by which the next entry names this one."""
     return digest(line)
 
 
 def decode_entry(line: bytes, where: str) -> Entry:
-    """Read an entry.
+    """Decode an entry.
 
     Args:
-        line: as it stands in the file, without its end.
-        where: it stands, for messages.
+        line: of the file, without its end.
+        where: its position, for messages.
 
     Raises:
-        ValueError: if it is none, or is not spelled as `to_line` spells it.
+        ValueError: if it is no entry, or is not in the form of `encode_entry`.
     """
     document = read_object(line, where)
     kind = document.get("kind")

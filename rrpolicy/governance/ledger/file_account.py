@@ -1,4 +1,4 @@
-"""The ledger's file as the account of a policy: what `rrpolicy.planning.ledger_account` asks of one."""
+"""The ledger's file as the account of a policy, an implementation of `rrpolicy.planning.ledger_account`."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
 
 UNWRITTEN_HINT = "the bundle was not written"
 _TRIES = 10
-"""How often it is tried to push what became of a release, while others push."""
+"""Maximum number of attempts to push the outcome of a release while others push."""
 
 
 class FileAccount:
-    """A ledger's file, read; or held, so that a release can be entered."""
+    """A ledger's file, read; or locked, so that a release can be entered."""
 
     def __init__(
         self, policy: Policy, registry: Registry, held: LedgerFile | Ledger | None = None, branch: str | None = None
     ) -> None:
-        """Take the account of a policy.
+        """Open the account of a policy.
 
         Args:
             policy: as its file states it; it names a ledger.
             registry: of its plugins.
-            held: the file, held; or the ledger as it was read; None to read the file.
-            branch: that has the ledger on a git server; None if it is this file alone.
+            held: the locked file; or the ledger as it was read; None to read the file.
+            branch: with the ledger on a git server; None if the ledger is only this file.
         """
         self._policy, self._registry = policy, registry
         self._book = held if isinstance(held, LedgerFile) else None
@@ -63,7 +63,7 @@ class FileAccount:
         self._entered: str | None = None
 
     def begun(self, name: str) -> SeriesState | None:
-        """Return a series as its first release left it; see `rrpolicy.planning.ledger_account.Account`."""
+        """Return a series with the state of its first release; see `rrpolicy.planning.ledger_account.Account`."""
         first = self._ledger.first_of(name)
         if first is None or first.series is None:
             return None
@@ -78,12 +78,12 @@ class FileAccount:
     def weigh(
         self, plan: Plan, original: Original | int, findings: Sequence[Finding], draw: str | None = None
     ) -> BudgetCheck:
-        """Hold a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
+        """Check a plan against the budget; see `rrpolicy.planning.ledger_account.Account`."""
         weighed = check_budget(self._ledger, self._policy, self._registry, plan, original, findings, draw)
         return replace(weighed, branch=self._branch)
 
     def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
-        """Enter a release; a draw that stands in the ledger stays where it stands."""
+        """Enter a release; a draw that is already in the ledger keeps its position."""
         book, settings = self._book, self._policy.ledger
         assert book is not None
         assert settings is not None
@@ -103,10 +103,10 @@ class FileAccount:
         return LedgerPlace(head, self._entered)
 
     def _replaced(self, manifest: Manifest) -> str | None:
-        """Return the entry of the release that a manifest names as the one that it corrects.
+        """Return the entry of the release that a manifest corrects.
 
         Raises:
-            RefusedError: RR448 if the ledger holds none.
+            RefusedError: RR448 if the ledger does not contain it.
         """
         if manifest.replaces is None:
             return None
@@ -120,7 +120,7 @@ class FileAccount:
         return found[0]
 
     def settle(self, place: LedgerPlace, release: str | None) -> None:
-        """Note that the bundle appeared, or, of a release that was entered here, that it never will."""
+        """Record that the bundle appeared, or, for a release entered here, that it never will."""
         book = self._book
         assert book is not None
         if (release is None and self._entered != place.entry) or place.entry in book.ledger.settled:
@@ -134,7 +134,7 @@ class FileAccount:
                         head, own, outcome, release, UNWRITTEN_HINT if release is None else None, entry_date()
                     )
                 )
-            except BranchMovedError:  # another release was entered meanwhile: what became of this one follows that
+            except BranchMovedError:  # another release was entered meanwhile: the outcome of this one follows that
                 if not left:
                     raise
                 book.take()
@@ -143,9 +143,9 @@ class FileAccount:
 
 
 def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) -> None:
-    """Refuse a release of a series whose rows show that values changed which are declared not to change.
+    """Refuse a release of a series whose rows show changes of values that are declared constant.
 
-    Nothing is chosen by the draw: the rows of a series are the same whenever the table is.
+    The draw is deterministic: the rows of a series are equal if the table is.
 
     Raises:
         RefusedError: RR445.
@@ -182,11 +182,11 @@ class FileAccounts:
     """Opens the ledgers that policies name, as files."""
 
     def __init__(self, branch: str | None = None) -> None:
-        """Take the branch of a git server on which a release is entered first, such as `origin/main`; None for none."""
+        """Set the branch of a git server that gets an entry first, such as `origin/main`; None for no branch."""
         self._branch = branch
 
     def reading(self, policy: Policy, registry: Registry) -> FileAccount:
-        """Return the account of a policy, to be looked at; with a branch, as that has it."""
+        """Return the account of a policy for reading; with a branch, in the branch's state."""
         if self._branch is None:
             return FileAccount(policy, registry)
         with lock_ledger(ledger_path(policy), self._branch) as book:
@@ -194,17 +194,17 @@ class FileAccounts:
 
     @contextmanager
     def writing(self, policy: Policy, registry: Registry) -> Iterator[FileAccount]:
-        """Return the account of a policy with its file held.
+        """Return the account of a policy with its file locked.
 
         Raises:
-            RefusedError: RR440, RR443 if it cannot be relied on, or is not there.
+            RefusedError: RR440, RR443 if it is unreliable, or does not exist.
         """
         with lock_ledger(ledger_path(policy), self._branch) as book:
             yield FileAccount(policy, registry, book, self._branch)
 
 
 def ledger_path(policy: Policy) -> Path:
-    """Return where the ledger lies that a policy names."""
+    """Return the path of the ledger that a policy names."""
     assert policy.ledger is not None
     return Path(policy.folder) / policy.ledger.file
 
@@ -218,16 +218,16 @@ def release_entry(  # noqa: PLR0917 each is another thing
     declared: LedgerSettings,
     uncomposed: str | None,
 ) -> ReleaseEntry:
-    """Return the entry of a release, made of nothing but what release.json publishes, and what the policy declares.
+    """Return the entry of a release from the content of release.json and the declarations of the policy alone.
 
     Args:
         manifest: of the release.
         policy: its requirements.
         previous: hash of the last entry.
-        draw: see `rrpolicy.planning.ledger_account.draw_id`; None if it is not known any more.
+        draw: see `rrpolicy.planning.ledger_account.draw_id`; None if no longer known.
         population: as declared.
-        declared: how its people stand to earlier ones.
-        uncomposed: why it is released though no rule composes it.
+        declared: relation of its people to earlier ones.
+        uncomposed: reason for the release although no rule composes it.
     """
     guarantees = tuple(
         StatedGuarantee(name, f.requirement, f.achieved, f.verdict or Verdict.UNDECIDED, f.given)

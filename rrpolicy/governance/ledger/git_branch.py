@@ -1,7 +1,7 @@
-"""A ledger on a git server: a line counts once the branch has it, and two who follow the same line cannot both push.
+"""A ledger on a git server: a line counts once it is on the branch; two successors of a line cannot both be pushed.
 
-git's own transport is used, and with it what the repository's settings say of the server and of credentials: this is
-for a clone of one's own. Nothing of the work tree but the ledger's file is touched, and no hook is run.
+git's transport is used with the repository's settings for the server and credentials: it is only for your own clone.
+Nothing in the work tree but the ledger's file is changed, and no hook is run.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.policy.folder.repository import repository_root
 
 _LONGEST = 120
-"""Seconds that git, or the server, may take."""
+"""Maximum number of seconds for git, or the server."""
 _PERSON = {"NAME": "rrpolicy", "EMAIL": "rrpolicy@localhost"}
-"""Whose commits they are where git knows nobody."""
+"""Author of commits if git has no user name."""
 _TIP = "refs/rrpolicy/ledger"
 
 
 class BranchMovedError(RefusedError):
-    """Somebody else pushed meanwhile (RR449)."""
+    """A concurrent push by another writer (RR449)."""
 
 
 class LedgerBranch:
-    """The branch of a remote repository that has the ledger."""
+    """The branch of a remote repository that contains the ledger."""
 
     def __init__(self, named: str, ledger: Path) -> None:
-        """Take a branch.
+        """Select a branch.
 
         Args:
             named: such as `origin/main`.
             ledger: the file in the work tree of a clone.
 
         Raises:
-            PolicyError: RR250 if the name is none; RR282 if there is no clone, or no git.
+            PolicyError: RR250 if the name is invalid; RR282 if there is no clone, or no git.
         """
         remote, slash, branch = named.partition("/")
         if not (remote and slash and branch) or named.startswith("-"):
@@ -53,7 +53,7 @@ class LedgerBranch:
         self._tip = ""
 
     def fetch(self) -> bytes:
-        """Return the ledger as the branch has it now.
+        """Return the current ledger of the branch.
 
         Raises:
             RefusedError: RR449 if the server cannot be reached, or the branch has no such file.
@@ -64,10 +64,10 @@ class LedgerBranch:
         return self._asked("cat-file", "blob", f"{self._tip}:{self._path}")
 
     def push(self, content: bytes, message: str) -> None:
-        """Let the branch have a longer ledger, if it is as it was fetched.
+        """Push a longer ledger to the branch if it is unchanged since the fetch.
 
         Raises:
-            MovedError: RR449 if it is not: somebody else was first.
+            BranchMovedError: RR449 if the branch changed: another writer was first.
             RefusedError: RR449 if the server refuses it, or cannot be reached.
         """
         blob = self._asked("hash-object", "-w", "--stdin", given=content).decode().strip()
@@ -87,7 +87,7 @@ class LedgerBranch:
         self._tip = made
 
     def _person(self) -> dict[str, str]:
-        """Return who commits, where git is told nobody."""
+        """Return the author of commits if git has no user name."""
         missing = [who for who in ("AUTHOR", "COMMITTER") if self._run("var", f"GIT_{who}_IDENT").returncode]
         return {f"GIT_{who}_{what}": value for who in missing for what, value in _PERSON.items()}
 
@@ -117,7 +117,7 @@ class LedgerBranch:
 
 
 def _first_error_line(said: str) -> str:
-    """Return the first line of what git says that tells why."""
+    """Return the first line of git's output that contains the reason."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("To ")]
     told = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "!"))]
     return (told or lines or ["git gives no reason"])[0]

@@ -1,4 +1,4 @@
-"""What was promised of several releases together, by the ledger's budgets and by policies released before, and kept."""
+"""Requirements on several releases together: those of the ledger's budgets and of earlier policies, and violations."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ _ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
 
 @frozen
 class JointRequirement:
-    """One requirement that all releases of some people have to meet together.
+    """One requirement that all releases of the same people have to meet together.
 
     Attributes:
-        whose: what people call the release, or the ledger's budget, that promised it.
-        population: of whom; None if it names none.
+        whose: displayed name of the release, or of the ledger's budget, that states it.
+        population: the people covered; None if no population is named.
         requirement: as a document.
-        stated: as a budget; else it is what a release promised by itself, which holds together where a rule tells.
+        stated: whether a budget states it; else a single release guaranteed it, and it holds jointly if a composition
+            rule applies.
     """
 
     whose: str
@@ -62,7 +63,7 @@ class JointRequirement:
         """Return the requirement.
 
         Raises:
-            RefusedError: RR404 if no loaded plugin offers its model; RR440 if its options are none of the model's.
+            RefusedError: RR404 if no loaded plugin offers its model; RR440 if the model does not accept its options.
         """
         try:
             return requirement_from_json(self.requirement, registry.catalogue, max_records)
@@ -73,16 +74,16 @@ class JointRequirement:
 
 @frozen
 class UnmetJointRequirement:
-    """A promise that releases do not keep, or of which the ledger cannot tell whether they do.
+    """A joint requirement that releases violate, or that the ledger cannot decide.
 
     Attributes:
-        promise: with whose it is.
+        promise: with the name of its origin.
         requirement: in words.
-        entry: hash of the release's entry with which it is no longer kept.
-        release: what people call that.
-        finding: of that release and all earlier ones of these people together; None if that is not decided.
-        undecided: why it is not; "" if it is.
-        accepted: the ledger's budget by which somebody accepted it afterwards, with a reason; None if nobody did.
+        entry: hash of the release's entry that first violates it.
+        release: displayed name of that release.
+        finding: of that release and all earlier ones of these people together; None if undecided.
+        undecided: reason why it is undecided; "" if decided.
+        accepted: the later budget entry that accepted the violation, with a reason; None if not accepted.
     """
 
     promise: JointRequirement
@@ -95,11 +96,11 @@ class UnmetJointRequirement:
 
     @property
     def broken(self) -> bool:
-        """Return whether it is known to be broken, and nobody accepted that."""
+        """Return whether the violation is certain and not accepted."""
         return self.finding is not None and self.accepted is None
 
     def to_json(self) -> dict[str, Json]:
-        """Return it as documents have it."""
+        """Return the document."""
         accepted = self.accepted
         return {
             "promised_by": self.promise.whose,
@@ -113,7 +114,6 @@ class UnmetJointRequirement:
         }
 
     def __str__(self) -> str:
-        """Return it in a sentence."""
         said = f"{self.promise.whose} promised {self.requirement} of all releases of these people together"
         if self.finding is None or self.finding.achieved is None:
             return f"{said}; with {self.release} this is not decided: {self.undecided}"
@@ -122,13 +122,13 @@ class UnmetJointRequirement:
 
 
 def stated_budget(policy: Policy) -> tuple[Mapping[str, Json], ...]:
-    """Return the budget of a policy as the ledger keeps it: what it protects is named, whatever later policies name."""
+    """Return the budget of a policy as stored in the ledger; protected columns are named explicitly."""
     assert policy.ledger is not None
     return tuple(requirement_record(requirement, policy) for requirement in policy.ledger.budget)
 
 
 def requirement_record(requirement: Requirement, policy: Policy) -> dict[str, Json]:
-    """Return a requirement as the ledger keeps it."""
+    """Return a requirement as stored in the ledger."""
     document = record(requirement)
     names = requirement.protects(policy)
     if not names:
@@ -141,13 +141,14 @@ def requirement_record(requirement: Requirement, policy: Policy) -> dict[str, Js
 def applicable_requirements(
     ledger: Ledger, found: Mapping[str, ReleaseEntry], population: str | None
 ) -> tuple[JointRequirement, ...]:
-    """Return what a release has to keep beside its own budget.
+    """Return the requirements on a release in addition to its own budget.
 
-    A budget of the ledger ends what earlier releases of its population promised: it was decided with a reason.
+    A budget of the ledger replaces the requirements of earlier releases of its population: it was decided with a
+    reason.
 
     Args:
-        ledger: as it stands.
-        found: the earlier releases that may speak of the same people.
+        ledger: current.
+        found: the earlier releases that may contain the same people.
         population: of the new release.
     """
     promised = []
@@ -166,7 +167,7 @@ def applicable_requirements(
 
 
 def foreign_column_reason(requirement: Requirement, policy: Policy) -> str | None:
-    """Return why a promise cannot be held against a release: it is of columns that the release has not, or not so."""
+    """Return the reason why a requirement does not apply to a release: its columns are absent or have another role."""
     known = {a.name for a in policy.released}
     strange = [
         name for name in sensitive_columns(requirement) if name not in requirement.protects(policy) or name not in known
@@ -182,13 +183,13 @@ def sensitive_columns(requirement: Requirement) -> Sequence[str]:
 
 
 def worst_finding(only: Policy, registry: Registry, joint: JointReleases, derived: Sequence[Derived]) -> Finding:
-    """Return what is found of one requirement for the people who are worst off.
+    """Return the finding on one requirement for the people with the worst result.
 
     Args:
         only: a policy with one requirement.
         registry: of the policy's plugins.
         joint: the releases together.
-        derived: what they tell of their tables.
+        derived: the statistics derived from their tables.
 
     Raises:
         RRPolicyError: if nothing assesses it.
@@ -198,7 +199,7 @@ def worst_finding(only: Policy, registry: Registry, joint: JointReleases, derive
 
 
 def _directed_value(found: Finding) -> float:
-    """Return how far a finding goes in its limit's direction; of findings of one entry the greatest is the worst."""
+    """Return a finding's value in its limit's direction; the greatest of several is the worst."""
     if found.achieved is None or found.limit is None:
         return 0.0
     gap = found.achieved.value - float(found.limit)
@@ -208,19 +209,19 @@ def _directed_value(found: Finding) -> float:
 def single_finding(
     only: Policy, registry: Registry, channel: Channel, people: Original | int, derived: Sequence[Derived]
 ) -> Finding:
-    """Return what is found of the one requirement of a policy."""
+    """Return the finding on the only requirement of a policy."""
     (found,) = assess(only, registry, channel, people, derived).findings
     return found
 
 
 class _NoLedgerOptions(BaseModel):
-    """A ledger says nothing of how a mechanism chose its parameters."""
+    """Options of a mechanism as a ledger has them: empty, as it does not record how parameters were chosen."""
 
 
 def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJointRequirement]:
-    """Yield every promise that the releases of a ledger do not keep, or of which it is not decided, in their order.
+    """Yield every joint requirement that the releases of a ledger violate or leave undecided, in their order.
 
-    Published channels alone are looked at: what rests on a table is not decided, which is said once of each promise.
+    Only published channels are evaluated. A requirement that depends on a table is reported once as undecided.
     """
     undecided: dict[tuple[str | None, bytes], UnmetJointRequirement] = {}
     entered = list(ledger.releases.items())
@@ -260,7 +261,7 @@ def _joint_or_reason(registry: Registry, others: Sequence[ReleaseEntry], entry: 
 def _violation(
     promise: JointRequirement, registry: Registry, joint: JointReleases | str, entry: ReleaseEntry, most: int
 ) -> tuple[str, Finding | None, str] | None:
-    """Return a promise in words with what breaks it, or with why that is not decided; None if it is kept."""
+    """Return the requirement with the violating finding, or with the reason why it is undecided; None if it is met."""
     try:
         requirement = promise.read(registry, most)
         said = requirement_text(requirement, registry)
@@ -279,7 +280,7 @@ def _violation(
 
 
 def _minimal_policy(entry: ReleaseEntry, requirement: Requirement, most: int) -> Policy:
-    """Return as much of a policy as a ledger tells: enough for requirements that speak of no column."""
+    """Return a partial policy from a ledger entry, sufficient for requirements that name no column."""
     series = None if entry.series is None else entry.series.name
     return Policy(
         name=entry.policy,
@@ -297,7 +298,7 @@ def _minimal_policy(entry: ReleaseEntry, requirement: Requirement, most: int) ->
 
 
 def _accepting_budget(ledger: Ledger, promise: JointRequirement, own: str) -> LedgerBudgetEntry | None:
-    """Return the budget that somebody entered for the people of a promise after a release."""
+    """Return the budget entered after a release for the people of its requirement."""
     latest = ledger.budgets.get(promise.population)
     if latest is None or own not in ledger.before(latest):
         return None
@@ -307,7 +308,7 @@ def _accepting_budget(ledger: Ledger, promise: JointRequirement, own: str) -> Le
 
 
 def unknown_population(ledger: Ledger, population: str | None) -> str | None:
-    """Return why a population's name may not begin to be used: another spelling would have a budget of its own.
+    """Return the reason to refuse a new population name: another spelling would get a separate budget.
 
     Args:
         ledger: in which the first name is free.
@@ -321,7 +322,7 @@ def unknown_population(ledger: Ledger, population: str | None) -> str | None:
 
 
 def refuse_mixed_alphabets(population: str | None) -> None:
-    """Refuse a name that mixes letters of several alphabets, as a look-alike of another one would.
+    """Refuse a name with letters of several alphabets, which could imitate another name.
 
     Raises:
         PolicyError: RR446.

@@ -1,8 +1,7 @@
-"""The ledger's file: read as something that anybody may have written, and longer by one entry or as it was.
+"""The ledger's file: read as untrusted input, and written atomically, longer by one entry or unchanged.
 
-Who appends holds the file locked while he reads it, decides and writes, so that two releases never follow the same
-entry on one machine. The longer file takes the place of the shorter one by its name: a full disk or a kill leaves the
-old one whole.
+A writer holds the lock while it reads, decides and writes, so that two releases never follow the same entry on one
+machine. The longer file replaces the shorter one by renaming: a full disk or a kill leaves the old one intact.
 """
 
 from __future__ import annotations
@@ -31,34 +30,34 @@ from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
 MAX_LEDGER_BYTES = 1 << 27
-"""Bytes of a ledger."""
+"""Maximum size of a ledger in bytes."""
 _ID_BYTES = 16
 log = logging.getLogger("rrpolicy")
 
 
 class LedgerFile:
-    """A ledger's file that nobody else writes to meanwhile."""
+    """A ledger's file, locked against other writers."""
 
     def __init__(self, path: Path, descriptor: int, branch: LedgerBranch | None = None) -> None:
-        """Read it.
+        """Read the file.
 
         Args:
             path: of the file.
             descriptor: of the file, locked; the book closes it.
-            branch: of a git server, which has a line before this file has it; None if the ledger is this file alone.
+            branch: of a git server, which gets a line before this file; None if the ledger is only this file.
 
         Raises:
-            RefusedError: RR440 if it cannot be relied on.
+            RefusedError: RR440 if it is unreliable.
         """
         self._path, self._locked, self._branch = path, descriptor, branch
         self._content = _read_content(path, descriptor)
         self.ledger: Ledger = read_chain(self._content, str(path))
 
     def take(self) -> None:
-        """Take the ledger as the branch has it; the file stays as it is until something is entered.
+        """Take the ledger from the branch; the file is unchanged until an entry is added.
 
         Raises:
-            RefusedError: RR440 if that cannot be relied on; RR449 if it lacks an entry of the file.
+            RefusedError: RR440 if that ledger is unreliable; RR449 if it lacks an entry of the file.
         """
         assert self._branch is not None
         content = self._branch.fetch()
@@ -70,30 +69,29 @@ class LedgerFile:
         self._content, self.ledger = content, newer
 
     def keep(self) -> None:
-        """Let the file be what was taken from the branch.
+        """Write the ledger taken from the branch to the file.
 
         Raises:
-            RefusedError: RR407 or RR408 if it cannot be written; it is then as it was.
+            RefusedError: RR407 or RR408 if it cannot be written; it is then unchanged.
         """
         if self._branch is not None:
             self._write(self._content, self.ledger)
 
     def append(self, entry: Entry) -> str:
-        """Add an entry that follows the last one, and return its hash; the branch has it first, if there is one.
+        """Add an entry after the last one, and return its hash; it is pushed to the branch first, if there is one.
 
         Raises:
-            RefusedError: RR407 or RR408 if it cannot be written, RR449 if it cannot be pushed; it is then as it was.
+            RefusedError: RR407 or RR408 if it cannot be written, RR449 if it cannot be pushed; it is then unchanged.
         """
         line = encode_entry(entry)
         content = self._content + line + b"\n"
-        longer = read_chain(content, str(self._path))  # nothing is written that would not be read
+        longer = read_chain(content, str(self._path))  # nothing is written that could not be read
         if self._branch is not None:
             self._branch.push(content, f"{self._path.name}: {entry.kind} {entry_hash(line)[7:19]}")
         self._write(content, longer)
         return entry_hash(line)
 
     def _write(self, content: bytes, longer: Ledger) -> None:
-        """Let the file hold more."""
         made = self._path.with_name(f".{self._path.name}.{random_suffix()}")
         try:
             with cleanup_on_exit(made):
@@ -104,7 +102,7 @@ class LedgerFile:
             raise write_error(f"the ledger {self._path}", error) from error
 
     def _replace(self, made: Path, content: bytes) -> None:
-        """Let a longer file take the place of the one that is held, and hold that."""
+        """Replace the locked file with a longer one, and lock that."""
         descriptor = _create_locked(made, content, stat.S_IMODE(os.fstat(self._locked).st_mode))
         try:
             made.replace(self._path)
@@ -115,16 +113,16 @@ class LedgerFile:
         self._locked = descriptor
 
     def close(self) -> None:
-        """Let others write."""
+        """Release the lock."""
         os.close(self._locked)
 
 
 def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json], ...]] | None = None) -> str:
-    """Begin a ledger, and return the hash of its last entry.
+    """Create a ledger, and return the hash of its last entry.
 
     Args:
         path: of the file.
-        budgets: population -> what all its releases promise together; requirements as documents.
+        budgets: population -> joint requirements on all its releases, as documents.
 
     Raises:
         RefusedError: RR411 if there is a file already, RR407 or RR408 if it cannot be written.
@@ -137,10 +135,10 @@ def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger; who writes to it meanwhile is not waited for.
+    """Read a ledger without waiting for a writer.
 
     Raises:
-        RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
+        RefusedError: RR440 if it is unreliable, RR443 if it does not exist.
     """
     descriptor = _open_descriptor(path)
     try:
@@ -151,14 +149,14 @@ def read_ledger(path: Path) -> Ledger:
 
 @contextmanager
 def lock_ledger(path: Path, branch: str | None = None) -> Iterator[LedgerFile]:
-    """Open a ledger to append to it; who else does so is waited for.
+    """Open a ledger to append to it, after waiting for other writers.
 
     Args:
         path: of the file.
-        branch: that has it on a git server, such as `origin/main`; None if it is this file alone.
+        branch: with the ledger on a git server, such as `origin/main`; None if the ledger is only this file.
 
     Raises:
-        RefusedError: RR440 if it cannot be relied on, RR443 if there is none, RR449 if the branch cannot be read.
+        RefusedError: RR440 if it is unreliable, RR443 if it does not exist, RR449 if the branch cannot be read.
         PolicyError: RR250, RR282 if there is no such branch.
     """
     descriptor = _lock_descriptor(path)
@@ -176,7 +174,7 @@ def lock_ledger(path: Path, branch: str | None = None) -> Iterator[LedgerFile]:
 
 
 def _lock_descriptor(path: Path) -> int:
-    """Return a descriptor of the file that now has this name, locked."""
+    """Return a locked descriptor of the file that currently has this name."""
     while True:
         descriptor = _open_descriptor(path)
         try:
@@ -191,7 +189,7 @@ def _lock_descriptor(path: Path) -> int:
             now = None
         if now is not None and (now.st_dev, now.st_ino) == (found.st_dev, found.st_ino):
             return descriptor
-        os.close(descriptor)  # another one took its place while it was waited for
+        os.close(descriptor)  # the file was replaced while waiting for the lock
 
 
 def _open_descriptor(path: Path) -> int:
@@ -217,7 +215,7 @@ def _read_content(path: Path, descriptor: int) -> bytes:
 
 
 def _create_locked(path: Path, content: bytes, mode: int) -> int:
-    """Write a file, and return its descriptor, locked: whoever finds it under the ledger's name waits."""
+    """Write a file, and return its locked descriptor: others who open the ledger's name wait."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

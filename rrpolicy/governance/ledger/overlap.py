@@ -1,8 +1,9 @@
-"""Which releases may speak of the same people, and what is known of them together.
+"""Releases that may contain the same people, and their joint channel.
 
-How people of several tables overlap is declared, and nothing else is known of it. A person is in some of the releases
-and not in others; people who share such a pattern of presence hide among each other alone. With `any` one person may be
-the only one of a pattern, so that k = 1; with `nested` the numbers of records tell how many share each pattern.
+The overlap of people in several tables is declared; nothing else is known of it. A person is in some of the releases
+and not in others; a person is hidden only among people with the same pattern of presence. With `any` one person may be
+the only one of a pattern, so that k = 1; with `nested` the numbers of records determine how many people share each
+pattern.
 """
 
 from __future__ import annotations
@@ -54,20 +55,20 @@ ANY = "people may be in some releases and not in others, alone: ratios multiply,
 
 
 MOST_CELLS = 1 << 25
-"""Released cells of linked rows over which a table is assessed: about a minute; with more, no table is looked at."""
+"""Maximum number of released cells of linked rows to assess on a table: about a minute; with more, no table is used."""
 
 
 class PopulationDeclaration(Protocol):
-    """What is declared of the people of a release: by a policy under [ledger], or by an entry."""
+    """Declaration on the people of a release: of a policy under [ledger], or of an entry."""
 
     @property
     def overlap(self) -> Overlap:
-        """Return how they stand to those of earlier releases."""
+        """Return the relation of its people to those of earlier releases."""
         ...
 
     @property
     def different_values(self) -> int | None:
-        """Return the most different values that one has of an attribute in a series; None if that is not known."""
+        """Return the maximum number of different values of an attribute per person in a series; None if unknown."""
         ...
 
 
@@ -77,7 +78,7 @@ class PresenceGroup:
 
     Attributes:
         channel: of these releases together.
-        people: how many, or the table where they are all its people.
+        people: their number, or the table if they are all its people.
     """
 
     channel: Channel
@@ -89,9 +90,9 @@ class JointReleases:
     """Releases of the same people together.
 
     Attributes:
-        rule: by which they are composed, in words.
-        groups: of people; what holds is the least that holds of any.
-        composed: the channel of linked rows, where all is the same table.
+        rule: of composition, in words.
+        groups: of people; the weakest result of any group applies to all.
+        composed: the channel of linked rows, if all releases are of one table.
     """
 
     rule: str
@@ -102,9 +103,10 @@ class JointReleases:
 def overlapping_releases(
     earlier: Mapping[str, ReleaseEntry], overlap: Overlap, population: str | None
 ) -> Mapping[str, ReleaseEntry]:
-    """Return the releases that may speak of the same people, by their hash.
+    """Return the releases that may contain the same people, by their hash.
 
-    Releases of two populations that are both named speak of different people; where one is not named, of anybody.
+    Releases of two named populations contain different people; a release of an unnamed population may contain any
+    people.
     """
     if overlap == "none":
         return {}
@@ -116,7 +118,7 @@ def overlapping_releases(
 
 
 def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseComponent:
-    """Return an entry as composition takes it.
+    """Return the component of an entry for composition.
 
     Raises:
         RRPolicyError: if no loaded plugin reads its channel.
@@ -127,12 +129,12 @@ def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseCompone
 
 
 def draw_identity(series: ManifestSeries, channel: Channel) -> str:
-    """Return what releases have in common in which a person's value is drawn alike."""
+    """Return the common id of releases that draw a person's value with the same noise."""
     return f"{series.name} {series.id} {channel_digest(channel)}"
 
 
 def domain_digests(attributes: Iterable[tuple[str, Sequence[Value] | None]]) -> dict[str, str | None]:
-    """Return attribute -> digest of its categories in their order; None for a column without a list of them."""
+    """Return attribute -> digest of its categories in their order; None for a column without listed categories."""
     return {name: None if domain is None else digest(canonical(list(domain))) for name, domain in attributes}
 
 
@@ -142,17 +144,17 @@ def combine_releases(
     earlier: Sequence[ReleaseEntry],
     original: Original | int,
 ) -> JointReleases:
-    """Return releases together, for each group of people who are in the same of them.
+    """Return the joint releases for each group of people who are in the same of them.
 
     Args:
-        parts: of which no one is without a rule; the last is the new one.
-        declared: of the people of the new one.
+        parts: each with a composition rule; the last is the new one.
+        declared: on the people of the new one.
         earlier: the entries of the others.
         original: the table of the new one, or its number of records.
     """
     overlap = declared.overlap
     sizes = [part.records for part in parts]
-    between = [entry.overlap for entry in earlier[1:]]  # how earlier ones stand to each other
+    between = [entry.overlap for entry in earlier[1:]]  # relation of earlier releases to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
         composed = link_same_values(list(_independent_components(parts, 1)))
         told = not composed.strange and _cell_count(composed.channel) <= MOST_CELLS
@@ -172,7 +174,7 @@ def combine_releases(
 def _max_different_values(
     parts: Sequence[ReleaseComponent], declared: PopulationDeclaration, earlier: Sequence[ReleaseEntry]
 ) -> tuple[int, str]:
-    """Return how many different values a person has at most in a series, and what is said of it."""
+    """Return the maximum number of different values per person in a series, with its source in words."""
     series = Counter(part.series for part in parts if part.series is not None)
     if not series:
         return len(parts), ""
@@ -186,10 +188,10 @@ def _max_different_values(
 
 
 def _changing_values_group(parts: Sequence[ReleaseComponent], people: int, most: int) -> PresenceGroup:
-    """Return people whose values may be others in every release, and of a series no more than so many.
+    """Return a group of people whose values may change between releases, with a limited number of values in a series.
 
-    Who links the releases of a series sees which of a person's values are equal. People hide among those alone of whom
-    the same are, and nobody knows how many these are: with two values or more, one person.
+    An attacker who links the releases of a series sees which of a person's values are equal. A person is hidden only
+    among people with the same pattern of equal values, whose number is unknown: with two values or more, one person.
     """
     series = Counter(part.series for part in parts if part.series is not None)
     seen = any(min(releases, most) > 1 for releases in series.values())
@@ -197,7 +199,7 @@ def _changing_values_group(parts: Sequence[ReleaseComponent], people: int, most:
 
 
 def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Iterator[ReleaseComponent]:
-    """Yield releases whose draws have nothing to do with each other: of a series, as many as a person has values.
+    """Yield releases with independent draws: of a series, one per different value of a person.
 
     Args:
         parts: all releases, the last the new one.
@@ -205,7 +207,7 @@ def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Ite
     """
     releases = Counter(part.series for part in parts)
     for part in parts:
-        left = releases[part.series]  # of its series, itself included: the last one counts in full
+        left = releases[part.series]  # of its series, including itself: the last one counts in full
         if part.series is None:
             yield part
         elif left <= most:
@@ -214,5 +216,5 @@ def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Ite
 
 
 def _cell_count(channel: Product) -> int:
-    """Return how many combinations linked rows may have."""
+    """Return the number of possible combinations in linked rows."""
     return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

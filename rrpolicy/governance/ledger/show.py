@@ -1,4 +1,4 @@
-"""What a ledger holds, for people: every release with what it promised, alone and together with those before it."""
+"""Content of a ledger, for people: every release with its guarantees, alone and together with earlier releases."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from rrpolicy.serialization.writing import plain
 
 @frozen
 class ComposedBounds:
-    """What ratios tell of releases: bounds that hold whatever the table is.
+    """Bounds on releases from likelihood ratios, valid for any table.
 
     Attributes:
         record: epsilon in record scope.
         attribute: epsilon in attribute scope.
-        k: no attacker links anybody with a chance above 1/k; None where units have several records.
-        rule: by which, in words.
+        k: no attacker links a person with a probability above 1/k; None if units have several records.
+        rule: of composition, in words.
     """
 
     record: float
@@ -43,12 +43,12 @@ class ComposedBounds:
 
 @frozen
 class ReleaseFate:
-    """What became of a release.
+    """Outcome of a release.
 
     Attributes:
         digest: of release.json; None if its bundle is not known to have appeared.
         recall: None if it was not recalled.
-        replaced_by: hash of the entry of the release to use in its place; None if there is none.
+        replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
 
     digest: str | None
@@ -62,13 +62,13 @@ class LedgerRow:
 
     Attributes:
         hash: of its entry.
-        entry: as it stands.
-        outcome: released, withdrawn, recalled, replaced, or open: it is not known whether the bundle appeared.
-        with_earlier: how many earlier releases may speak of the same people.
-        alone: what it comes to by itself; None if that is not known.
-        together: what it comes to together with those; None if no rule composes them.
-        unruled: why none does; "" if one does.
-        place: what became of it.
+        entry: unchanged.
+        outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
+        with_earlier: number of earlier releases that may contain the same people.
+        alone: its bounds by itself; None if unknown.
+        together: its bounds together with those; None if no rule composes them.
+        unruled: reason why no rule applies; "" if one does.
+        place: its outcome.
     """
 
     hash: str
@@ -83,14 +83,14 @@ class LedgerRow:
 
 @frozen
 class LedgerView:
-    """A ledger, shown.
+    """Content of a ledger for display.
 
     Attributes:
         name: of the file.
         head: hash of the last entry.
-        populations: name, None for what names none -> its releases in their order.
-        budgets: name -> the budget that holds for it; None for that of all.
-        unkept: promises that the releases do not keep together, or of which that is not decided.
+        populations: name, or None for releases without one -> its releases in their order.
+        budgets: name -> the budget that applies to it; None for the budget of all.
+        unkept: joint requirements that the releases violate or leave undecided.
     """
 
     name: str
@@ -116,7 +116,7 @@ class LedgerView:
         }
 
     def lines(self) -> Iterator[str]:
-        """Yield it as text."""
+        """Yield the lines of the text output."""
         yield f"{self.name}: head {self.head}"
         for name, releases in self.populations:
             yield ""
@@ -179,7 +179,7 @@ def _budget_lines(entry: LedgerBudgetEntry | None) -> Json:
 
 
 def _budget_text(entry: LedgerBudgetEntry) -> str:
-    """Return a budget in words: what it requires as it stands, since its plugins may be absent."""
+    """Return a budget in words from its stored options, since its plugins may be absent."""
     each = (
         f"{requirement['model']} "
         f"({', '.join(f'{k} = {v}' for k, v in _options_text(requirement) if v not in (None, []))})"
@@ -211,7 +211,7 @@ def _ledger_row(
 def _composed_bounds(
     registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry
 ) -> tuple[ComposedBounds | None, str]:
-    """Return what a release comes to together with others, or why no rule composes them."""
+    """Return the bounds of a release together with others, or the reason why no rule composes them."""
     try:
         parts = [release_component(e, registry) for e in (*others, entry)]
     except RRPolicyError as error:

@@ -1,4 +1,4 @@
-"""Whether a ledger is whole, and whether releases stand in it as they say themselves."""
+"""Checks of a ledger's integrity, and of releases against their entries."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from rrpolicy.verification.key import SERIES_CHOICE_NOTE
 from rrpolicy.verification.outcome import Check, Verification, VerificationLevel
 
 Earlier: TypeAlias = "tuple[bytes, str] | None"
-"""A ledger's file as it was, and when that was; None if it was not yet there."""
+"""Earlier content of a ledger's file, and its time; None if the file did not exist."""
 
 
 @frozen
 class VerifiedLedger:
-    """A ledger whose chain holds.
+    """A ledger whose chain is intact.
 
     Attributes:
         ledger: as read.
         head: hash of the last entry.
         bundles: that were found in it.
-        unkept: promises that its releases do not keep together, which somebody accepted, or that are not decided.
+        unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
     """
 
     ledger: Ledger
@@ -43,11 +43,11 @@ class VerifiedLedger:
 
     @property
     def open(self) -> tuple[tuple[str, str], ...]:
-        """Return hash and name of each release of which it does not say whether the bundle appeared."""
+        """Return hash and name of each release without a recorded outcome."""
         return tuple((own, entry.name) for own, entry in self.ledger.open.items())
 
     def lines(self) -> Iterator[str]:
-        """Yield what was found, for people."""
+        """Yield the results, for people."""
         entries, releases = len(self.ledger.entries), len(self.ledger.releases)
         yield f"the chain holds: {entries} {_plural('entry', entries)}, {releases} {_plural('release', releases)}"
         yield f"head: {self.head}"
@@ -82,7 +82,7 @@ def _recall_json(recall: RecallEntry) -> dict[str, Json]:
 
 
 def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:
-    """Return that a promise is broken."""
+    """Return the problem of a violated requirement."""
     hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` says who accepts that, and why"
     return Problem("RR134", str(each), None, "releases that keep together what was promised", hint)
 
@@ -121,18 +121,18 @@ def verify_in_ledger(
     plugins: Sequence[str] = (),
     name: str = "",
 ) -> Verification:
-    """Return what was verified of a bundle, with whether the ledger holds it as it says, and nothing newer.
+    """Return the verification of a bundle, extended by the check that the ledger agrees and has no newer release.
 
     Args:
         path: of the ledger.
         bundle: the bundle's folder, or its public/ folder alone.
-        found: what was verified of it.
+        found: its verification.
         superseded: it may be a release under an older version of its policy.
         plugins: distributions to load for the channels that the ledger names.
         name: of the bundle, for messages; "" for its folder's.
 
     Raises:
-        RefusedError: RR440 if the ledger cannot be relied on, RR443 if there is none.
+        RefusedError: RR440 if the ledger is unreliable, RR443 if it does not exist.
     """
     ledger, called = read_ledger(path), name or str(bundle)
     problem: Problem | None
@@ -170,16 +170,16 @@ def verify_in_ledger(
 
 
 def _matches_series_start(ledger: Ledger, manifest: Manifest) -> bool:
-    """Return whether a release has the channel, and the key, with which its series was begun."""
+    """Return whether a release has the channel and the key of its series' first release."""
     first = None if manifest.series is None else ledger.first_of(manifest.series.name)
     return first is not None and (first.series, first.channel) == (manifest.series, manifest.channel)
 
 
 def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return that the ledger knows a release under a newer version of the same policy; None if it knows none.
+    """Return the problem that the ledger contains a release under a newer version of the policy; None if it does not.
 
     Args:
-        ledger: whose chain holds.
+        ledger: with an intact chain.
         manifest: of the release.
         name: of the bundle, for the message.
     """
@@ -193,7 +193,7 @@ def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem |
 
 
 def newer_version(ledger: Ledger, entry: ReleaseEntry) -> str | None:
-    """Return the newer version of the policy of an entry under which the ledger knows a release; None if none."""
+    """Return the newer version of the policy of an entry with a release in the ledger; None if there is none."""
     return _newest_version(ledger, entry.policy, entry.version, entry.series)
 
 
@@ -204,13 +204,13 @@ def _newest_version(ledger: Ledger, policy: str, version: str, series: ManifestS
         for e in ledger.releases.values()
         if e.policy == policy
         and _is_newer(e.version, version)
-        and (own is None or e.series is None or e.series.name != own)  # a later one of a series is another month
+        and (own is None or e.series is None or e.series.name != own)  # a later release of a series is another month
     ]
     return newer[-1] if newer else None
 
 
 def _is_newer(one: str, other: str) -> bool:
-    """Return whether a version is newer than another; of what is no version, whether it is another one."""
+    """Return whether a version is newer than another; for other texts, whether they differ."""
     try:
         return precedence(one) > precedence(other)
     except ValueError:
@@ -218,7 +218,7 @@ def _is_newer(one: str, other: str) -> bool:
 
 
 def sealed_manifest(bundle: Path) -> Manifest:
-    """Return the manifest of a bundle, or of its public/ folder, whose own digest holds.
+    """Return the manifest of a bundle, or of its public/ folder, with a valid digest.
 
     Raises:
         PolicyError: RR260 or RR261 if it is no release, RR284 if it was changed.
@@ -230,10 +230,10 @@ def sealed_manifest(bundle: Path) -> Manifest:
 
 
 def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return in what a release is not the one that the ledger holds under its entry; None if it is.
+    """Return the difference between a release and its entry in the ledger; None if they agree.
 
     Args:
-        ledger: whose chain holds.
+        ledger: with an intact chain.
         manifest: of the release.
         name: of the bundle, for the message.
     """
@@ -268,10 +268,10 @@ def _replaced_release(ledger: Ledger, entry: ReleaseEntry) -> str | None:
 
 
 def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
-    """Return that a release was recalled, or replaced by a correction; None if it was not.
+    """Return the notice that a release was recalled, or replaced by a correction; None if it was not.
 
     Args:
-        ledger: whose chain holds.
+        ledger: with an intact chain.
         own: hash of its entry.
         name: of the bundle, for the message.
     """
@@ -289,7 +289,7 @@ def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
 
 
 def find_entry(ledger: Ledger, manifest: Manifest) -> str | None:
-    """Return the hash of a release's entry: the one that it names; else one with the same data and channel."""
+    """Return the hash of a release's entry: the one that the release names; else one with the same data and channel."""
     if manifest.ledger is not None:
         named = manifest.ledger.entry
         return named if isinstance(ledger.entries.get(named), ReleaseEntry) else None

@@ -1,1 +1,1 @@
-"""Baselines that come with rrpolicy, each with its source: to be copied into a repository and extended there."""
+"""Baselines distributed with rrpolicy, each with its source: to be copied into a repository and extended there."""

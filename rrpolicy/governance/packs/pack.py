@@ -1,7 +1,7 @@
-"""The packs: which there are, what each rests on, and copies of them to extend.
+"""The packs: their list, their sources, and copies of them to extend.
 
-A policy extends a file of its own repository and nothing that comes with a program: who reads the policy reads its
-floor, another version of rrpolicy changes nothing, and the bundle of a release keeps the file with its digest.
+A policy extends a file of its repository, never one of a program: a reader of the policy can read its floor, another
+version of rrpolicy changes nothing, and the bundle of a release keeps the file with its digest.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class BaselinePack:
     """A baseline that comes with rrpolicy.
 
     Attributes:
-        name: to ask for it by.
+        name: on the command line.
         version: of the pack.
-        title: what it is a floor for, in a sentence.
-        asks: what it asks of a policy that extends it, in a line.
-        sources: what it rests on.
-        digest: of its bytes, as audit/ of a release has it if the file was not changed.
+        title: its subject, in a sentence.
+        asks: its requirements on a policy that extends it, in a line.
+        sources: references.
+        digest: of its bytes, as in audit/ of a release if the file was not changed.
         text: the file.
     """
 
@@ -58,7 +58,7 @@ def pack(name: str) -> BaselinePack:
     """Return one pack.
 
     Raises:
-        PolicyError: RR250 if there is none of that name.
+        PolicyError: RR250 if no pack has that name.
     """
     known = {each.name: each for each in packs()}
     if name not in known:
@@ -76,7 +76,7 @@ def write_pack(name: str, folder: Path) -> Path:
         folder: made if missing.
 
     Raises:
-        PolicyError: RR250 if there is none of that name.
+        PolicyError: RR250 if no pack has that name.
         RefusedError: RR411 if there is such a file already, RR407 or RR408 if it cannot be written.
     """
     content = pack(name).text.encode()

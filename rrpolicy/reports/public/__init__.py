@@ -1,1 +1,1 @@
-"""What the public page alone shows: what the release is, how to use it, how accurate it is, what it promises."""
+"""Content of the public page alone: description, usage, accuracy and guarantees."""

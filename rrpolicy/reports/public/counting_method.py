@@ -1,4 +1,4 @@
-"""How records are counted by each released column: as they stand, by estimates, or not at all."""
+"""Method of counting records by each released column: directly, by estimates, or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class CountingMethod(StrEnum):
-    """How records are counted by a column; the value says so in a sentence."""
+    """Method of counting records by a column; the value is its sentence."""
 
     EXACT = "Count rows: exact."
     NUMBERS = "Use the values as they are: exact."
@@ -32,7 +32,7 @@ class CountingMethod(StrEnum):
 
     @property
     def rows(self) -> bool:
-        """Whether counting rows is right."""
+        """Whether counting rows is correct."""
         return self in {CountingMethod.EXACT, CountingMethod.NUMBERS, CountingMethod.LABELS}
 
     @property
@@ -42,7 +42,7 @@ class CountingMethod(StrEnum):
 
 
 def counting_methods(release: Release) -> Mapping[str, CountingMethod]:
-    """Return how records are counted by each released column, in the order of the files."""
+    """Return the counting method of each released column, in the order of the files."""
     return {name: _column_counting_method(release, name) for name in release.columns.columns}
 
 
@@ -72,13 +72,13 @@ def column_precision(axis: AxisWeights, name: str) -> Precision | None:
     """Return the precision of counts by one column of an axis, which may couple it with others.
 
     Raises:
-        PolicyError: RR267 if the released values do not tell its categories apart.
+        PolicyError: RR267 if the released values do not distinguish its categories.
     """
     return precision(axis, _category_combinations(axis, name) if len(axis.columns) > 1 else None)
 
 
 def _category_combinations(axis: AxisWeights, name: str) -> Mask:
-    """Return (V, k): which combinations have each category of a column."""
+    """Return (V, k): the combinations that have each category of a column."""
     import numpy as np
 
     place = axis.columns.index(name)

@@ -1,4 +1,4 @@
-"""What the public page alone shows, gathered from public/ alone."""
+"""Content of the public page alone, gathered from public/ alone."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _TWO = Context(prec=2, rounding=ROUND_CEILING)
 
 
 def accuracy(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[AccuracyRow, ...]:
-    """Return what may be expected of shares: a row for each column with intervals, then those without, by what holds.
+    """Return the expected accuracy of shares: a row for each column with intervals, then those without, by method.
 
     Args:
         release: opened; its data are not read.
@@ -89,11 +89,11 @@ _STEP = 1000
 
 
 def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
-    """Return the files: the data, what describes them, and release.json, which holds the digests of all.
+    """Return the files: the data, their descriptions, and release.json, which contains the digests of all.
 
     Args:
         public: the folder.
-        manifest: of the release, with the digests of the files but the page's own.
+        manifest: of the release, with the digests of the files except the page's.
     """
     return tuple(_download_rows(public, manifest))
 
@@ -110,7 +110,7 @@ def _download_rows(public: Path, manifest: Manifest) -> Iterator[Download]:
 
 
 def _table_parts(manifest: Manifest, name: str) -> Iterator[tuple[str, str]]:
-    """Yield the files of a table, and what each holds."""
+    """Yield the files of a table with their content."""
     told, stated = _table_description(manifest, name), manifest.data.tables[name]
     if manifest.data.rows_per_file is None:
         yield stated.files[0], told
@@ -135,7 +135,7 @@ def _file_description(path: str) -> str:
 
 
 def file_size_text(path: Path) -> str:
-    """Return the size of a file; "" if it is not there."""
+    """Return the size of a file; "" if it does not exist."""
     try:
         number = float(path.stat().st_size)
     except OSError:
@@ -148,7 +148,7 @@ def file_size_text(path: Path) -> str:
 
 
 def guarantee_rows(findings: Sequence[Finding]) -> tuple[Promise, ...]:
-    """Return what is guaranteed, requirement by requirement."""
+    """Return the guarantees, requirement by requirement."""
     return tuple(map(_guarantee_row, findings))
 
 
@@ -161,18 +161,18 @@ def _guarantee_row(finding: Finding) -> Promise:
 
 
 def not_guaranteed(manifest: Manifest, rows: Sequence[FindingRow], points: Sequence[str]) -> tuple[str, ...]:
-    """Return what is not guaranteed: what a person must judge first, then what no requirement covers.
+    """Return the limits of the guarantees: points that need judgement first, then risks that no requirement covers.
 
     Args:
         manifest: of the release.
-        rows: of the findings, with what each does not cover.
-        points: that need a person's judgement.
+        rows: of the findings, with the risks that each does not cover.
+        points: that need judgement.
     """
     return tuple(dict.fromkeys([*points, *_quasi_identifier_sentences(manifest), *_uncovered_sentences(rows)]))
 
 
 def _quasi_identifier_sentences(manifest: Manifest) -> Iterator[str]:
-    """Yield that rows can be found by quasi-identifiers that are exact."""
+    """Yield a statement if rows can be found by exact quasi-identifiers."""
     known = [name for name in exact_columns(manifest) if manifest.of_column[name].role is Role.QUASI_IDENTIFIER]
     if known:
         verb = "is" if len(known) == 1 else "are"
@@ -180,18 +180,18 @@ def _quasi_identifier_sentences(manifest: Manifest) -> Iterator[str]:
 
 
 def _uncovered_sentences(rows: Sequence[FindingRow]) -> Iterator[str]:
-    """Yield what is not covered, the first of each requirement before the second of any."""
+    """Yield uncovered risks, the first of each requirement before the second of any."""
     most = max((len(row.not_covered) for row in rows), default=0)
     for place in range(most):
         yield from (row.not_covered[place] for row in rows if place < len(row.not_covered))
 
 
 def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
-    """Return how the release is used.
+    """Return the instructions for using the release.
 
     Args:
         release: opened; its data are not read.
-        countings: how records are counted by each of its columns.
+        countings: counting method of each of its columns.
     """
     by = _example_columns(release, countings)
     form = release.manifest.data.format
@@ -216,7 +216,7 @@ def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
 
 
 def counting_rule(countings: Mapping[str, CountingMethod]) -> str:
-    """Return whether rows may be counted: the sentence to know before anything else."""
+    """Return whether rows may be counted: the sentence to read first."""
     alike = _columns_by_method(countings)
     right = [name for name, how in countings.items() if how.rows]
     wrong = [name for name, how in countings.items() if how.estimated]
@@ -237,14 +237,14 @@ def counting_rule(countings: Mapping[str, CountingMethod]) -> str:
 
 
 def _columns_by_method(countings: Mapping[str, CountingMethod]) -> Mapping[CountingMethod, list[str]]:
-    """Return the columns by which records are counted in each way; what is estimated comes first."""
+    """Return the columns of each counting method; estimated ones first."""
     order = sorted(CountingMethod, key=lambda how: (how.rows, not how.estimated))
     found = {how: [name for name, own in countings.items() if own is how] for how in order}
     return {how: names for how, names in found.items() if names}
 
 
 def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[str, ...] | None:
-    """Return the columns of a table to begin with; None where no count can be estimated of what was randomised."""
+    """Return the columns of a first table; None if no count of randomised columns can be estimated."""
     estimated = [name for name, how in countings.items() if how.estimated]
     exact = [name for name, how in countings.items() if how.rows and name in release.columns.axes]
     if not estimated and CountingMethod.WITHHELD in countings.values():
@@ -270,13 +270,13 @@ def public_section(
     rows: Sequence[FindingRow],
     points: Sequence[str],
 ) -> Published:
-    """Return what the public page alone shows.
+    """Return the content of the public page alone.
 
     Args:
         public: the folder.
-        release: opened; its manifest holds the digests of the files but the page's own.
+        release: opened; its manifest contains the digests of the files except the page's.
         rows: of the findings.
-        points: that need a person's judgement.
+        points: that need judgement.
     """
     manifest = release.manifest
     counted = counting_methods(release)

@@ -1,1 +1,1 @@
-"""The files that `rrpolicy demo` writes beside the demo table: a policy and its hierarchies."""
+"""The files that `rrpolicy demo` writes next to the demo table: a policy and its hierarchies."""
