@@ -340,7 +340,7 @@ def evidence(
 
     Args:
         bundle: the bundle's folder, or its public/ folder alone.
-        regime: such as `iso27559`; `rrpolicy evidence --help` lists them.
+        regime: such as `iso27559`; `rrpolicy report evidence --help` lists them.
         page: which numbers may be shown; default: audit where audit/ is at hand.
         plugins: as for `verify`.
         signed_by: as for `verify`; a release that requires signatures shows nothing without them.

@@ -46,7 +46,7 @@ def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: Pat
 
     Args:
         policy: a policy's file, or a policy that was loaded.
-        dialect: such as postgres; `rrpolicy sql --help` lists them.
+        dialect: such as postgres; `rrpolicy export sql --help` lists them.
         table: its name in the engine, such as `survey.people`; default: `table` under [source], else what its file is
             called.
         root: as for `load_policy`.

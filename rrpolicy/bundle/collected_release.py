@@ -153,13 +153,13 @@ def _open_collected_table(policy: Policy, sources: Mapping[str, Source], scratch
         except DataError as error:
             if is_unreadable(error):
                 raise
-            hint = f"a collected table holds what `rrpolicy randomize` printed and nothing else: {expected}"
+            hint = f"a collected table holds what `rrpolicy collect randomize` printed and nothing else: {expected}"
             raise DataError([replace(p, place=None, expected=None, hint=hint) for p in error.problems]) from error
         yield table
 
 
 def _load_collected_table(handed: InputTable) -> InputTable:
-    """Return a collected table; of a file of JSON lines, as `rrpolicy randomize` prints them, what it holds."""
+    """Return a collected table; of a file of JSON lines, as `rrpolicy collect randomize` prints them, what it holds."""
     if handed.uri is None or not handed.uri.endswith((".jsonl", ".ndjson")):
         return handed
     from rrpolicy.collection.lines import read_records
@@ -171,7 +171,7 @@ def _load_collected_table(handed: InputTable) -> InputTable:
         return held(pa.table({name: [record.get(name) for record in records] for name in names}))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         message = f"{handed.uri} holds text and numbers, or lists, in one column"
-        raise DataError(Problem("RR522", message, expected="lines as `rrpolicy randomize` prints them")) from error
+        raise DataError(Problem("RR522", message, expected="what `rrpolicy collect randomize` prints")) from error
 
 
 def collected_policy(policy: Policy, product: Product) -> Policy:
@@ -208,8 +208,8 @@ def _require_plausible(product: Product, table: Original) -> None:
         flat = flatten(cells.codes.astype(np.int64), shape)
         counts.append(np.bincount(flat, cells.n, math.prod(shape)).astype(np.int64))
     hint = (
-        "collect what `rrpolicy randomize` prints for this plan's questionnaire, each record once and not changed; of "
-        "answers that were not randomised, plan on their table and release it"
+        "collect what `rrpolicy collect randomize` prints for this plan's questionnaire, each record once and not "
+        "changed; of answers that were not randomised, plan on their table and release it"
     )
     problems = [Problem("RR524", why, hint=hint) for why in implausibilities(product, counts, table.records)]
     if problems:

@@ -68,7 +68,7 @@ def command(  # noqa: PLR0917 each option is one
     With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
     it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
     Without data, with --expected-rows, there is no key: beside the plan stands PLAN.questionnaire.json, by which
-    `rrpolicy randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
+    `rrpolicy collect randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
@@ -131,7 +131,7 @@ def _next_step(found: PlannedRelease, policy: Path, out: Path | None, source: st
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
-        randomize = command_line("randomize", found.questionnaire, options={"--record": "JSON"})
+        randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})
         collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})
         return f"next: {randomize}; of what was collected, {collect}"
     written, given = (policy, None) if found.file is None else (found.file, found.key or key)

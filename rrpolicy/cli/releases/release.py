@@ -131,7 +131,7 @@ def command(  # noqa: PLR0917 each option is one
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
     if policy.release.withholds:
-        print(f"      {command_line('what-holds', out)}")
+        print(f"      {command_line('estimate', 'what-holds', out)}")
     elif column is not None:
         reads = () if policy.release.format in CORE_FORMATS else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
