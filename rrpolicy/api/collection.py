@@ -7,14 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from rrpolicy.api.arguments import (
-    PathLike,
-    Progress,
-    no_progress,
-    review_options,
-    to_path,
-)
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.api.arguments import PathLike, Progress, no_progress, public_function, review_options, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.release_request import WrittenBundle
@@ -23,7 +16,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-@attribute_errors_to_plugin
+@public_function
 def open_questionnaire(path: PathLike, *, plugins: Sequence[str] = ()) -> Questionnaire:
     """Open a questionnaire, to randomise records where they are.
 
@@ -49,7 +42,7 @@ def randomize(questionnaire: Questionnaire | PathLike, records: Mapping[str, obj
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Sequence[Mapping[str, object]]
 ) -> list[dict[str, Value]]: ...
-@attribute_errors_to_plugin
+@public_function
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Mapping[str, object] | Sequence[Mapping[str, object]]
 ) -> dict[str, Value] | list[dict[str, Value]]:
@@ -77,7 +70,7 @@ def randomize(
     return randomized(asked, records)
 
 
-@attribute_errors_to_plugin
+@public_function
 def collect(
     plan: PathLike,
     table: Table,

@@ -12,12 +12,12 @@ from rrpolicy.api.arguments import (
     PathLike,
     Progress,
     no_progress,
+    public_function,
     require_known,
     review_options,
     to_key_location,
     to_path,
 )
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 
-@attribute_errors_to_plugin
+@public_function
 def release(
     what: ReleaseInput,
     out: PathLike,
@@ -101,7 +101,7 @@ def release(
     )
 
 
-@attribute_errors_to_plugin
+@public_function
 def verify(
     bundle: PathLike,
     *,
@@ -198,7 +198,7 @@ def verify(
         return verify_in_ledger(kept, at, found, superseded=superseded, plugins=plugins, name=str(bundle))
 
 
-@attribute_errors_to_plugin
+@public_function
 def archive(
     bundle: PathLike, out: PathLike, *, ledger: PathLike | None = None, signers: PathLike | None = None
 ) -> Mapping[str, Json]:
@@ -236,7 +236,7 @@ def _allowed_signers(signers: PathLike | None, as_of: date | None, today: date |
     return AllowedSigners(read_signers(Path(signers)), as_of or review_options(today, waivers=True).today)
 
 
-@attribute_errors_to_plugin
+@public_function
 def attack(
     *bundles: PathLike,
     source: Table | Sequence[Table],
@@ -279,7 +279,7 @@ def attack(
     return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
-@attribute_errors_to_plugin
+@public_function
 def sign(
     bundle: PathLike,
     key: PathLike,
@@ -325,7 +325,7 @@ def sign(
     return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
 
 
-@attribute_errors_to_plugin
+@public_function
 def evidence(
     bundle: PathLike,
     regime: str,
@@ -364,7 +364,7 @@ def evidence(
     )
 
 
-@attribute_errors_to_plugin
+@public_function
 def render(
     bundle: PathLike,
     *,
