@@ -107,12 +107,17 @@ def collect(
             table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
     """
     from rrpolicy.bundle.collected_release import write_collected_release
+    from rrpolicy.bundle.release_request import ReleaseOptions
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.input_table import input_table
 
-    terms = review_options(today, waivers=waivers)
-    table_at, at = input_table(table), to_path(root)
-    return write_collected_release(
-        Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), require_approval, terms
+    options = ReleaseOptions(
+        label=label,
+        root=to_path(root),
+        terms=review_options(today, waivers=waivers),
+        progress=progress,
+        accounts=FileAccounts(),
+        approve=require_approval,
     )
+    return write_collected_release(Path(plan), Path(out), input_table(table), options)

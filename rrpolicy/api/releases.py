@@ -85,20 +85,26 @@ def release(
             due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR449 for the ledger; RR593 if
             the sink cannot write.
     """
-    from rrpolicy.bundle.release_request import run_release
+    from rrpolicy.bundle.release_request import ReleaseOptions, run_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.governance.ledger.verify import sealed_manifest
     from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.input_table import input_table
 
-    terms = review_options(today, waivers=waivers)
-    accounts, protect = FileAccounts(push), None if key_passphrase is None else key_passphrase.encode()
-    table, where = input_table(source), to_key_location(key)
-    corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
-    at = to_path(root)
-    return run_release(
-        what, Path(out), table, label, where, at, progress, accounts, require_approval, terms, protect, sink, corrected
+    table = input_table(source)
+    options = ReleaseOptions(
+        label=label,
+        root=to_path(root),
+        terms=review_options(today, waivers=waivers),
+        progress=progress,
+        accounts=FileAccounts(push),
+        approve=require_approval,
+        key=to_key_location(key),
+        protect=None if key_passphrase is None else key_passphrase.encode(),
+        sink=sink,
+        replaces=None if replaces is None else sealed_manifest(Path(replaces)).digest,
     )
+    return run_release(what, Path(out), table, options)
 
 
 @public_function

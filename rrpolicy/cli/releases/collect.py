@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.options import NoWaivers, Root, Today, api_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line
@@ -31,30 +30,22 @@ def command(  # noqa: PLR0917 each option is one
     ],
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
     label: Annotated[str | None, typer.Option("--as", help="The release's label, such as 2026-11.")] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     *,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    no_waivers: NoWaivers = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
     """Make the release of records that were randomised before they were sent. Nothing is drawn.
 
     Requirements are assessed for the number of records that came in. The bundle appears whole or not at all.
     """
+    options = api_options(api.collect, locals())
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
 
     with progress() as report, notices():
-        found = api.collect(
-            plan,
-            table,
-            out,
-            label=label,
-            root=root,
-            today=None if today is None else today.date(),
-            waivers=not no_waivers,
-            progress=report,
-        )
+        found = api.collect(plan, table, out, **options, progress=report)
     if json:
         print_json(found.to_json())
         return 0

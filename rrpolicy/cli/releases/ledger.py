@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import TODAY
+from rrpolicy.cli.options import Today
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line, lines
 
@@ -159,7 +158,7 @@ def inventory(
     bundles: Annotated[
         list[Path] | None, typer.Option(help="A folder in which bundles lie. Again for each.", metavar="DIR")
     ] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    today: Today = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write it as a page here. Confidential.")] = None,
     plugin: Annotated[
         list[str] | None, typer.Option(help="A distribution to load, such as acme-oue>=1.2. Again for each.")
