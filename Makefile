@@ -74,7 +74,7 @@ build: $(STAMP)  ## wheel and source distribution, with what they may hold check
 	$(BIN)/check-wheel-contents dist/*.whl
 
 schemas: $(STAMP)  ## write the policy language's JSON Schema again
-	$(BIN)/rrpolicy schema > rrpolicy/schemas/rrpolicy.policy-1.json
+	$(BIN)/rrpolicy export schema > rrpolicy/schemas/rrpolicy.policy-1.json
 
 clean:  ## remove what the other targets made
 	rm -rf .venv dist build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -12,7 +12,7 @@ from rrpolicy.policy.schema import json_schema
 OPENING = """\
 # Keys of a policy
 
-A policy is one TOML file. `rrpolicy schema` prints the JSON Schema from which this page is made, for editors; in which direction each
+A policy is one TOML file. `rrpolicy export schema` prints the JSON Schema from which this page is made, for editors; in which direction each
 key is weaker stands in [Baselines](../how-to/baselines.md). Thresholds may be fractions such as `"1/3"`, which are kept exactly.
 """
 

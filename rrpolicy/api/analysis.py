@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, Threshold, to_path
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.api.arguments import PathLike, Threshold, public_function, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.comparison.comparison import ComparisonKind, EstimateComparison, Question
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.table_risk.table import TableCheck
 
 
-@attribute_errors_to_plugin
+@public_function
 def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] = ()) -> Release:
     """Open a release to estimate from it: a bundle, or its public/ folder alone.
 
@@ -55,7 +54,7 @@ def open_release(path: PathLike, *, verify: bool = True, plugins: Sequence[str] 
     return opened(Path(path), verify=verify, formats=registry.formats, estimators=registry.estimators)
 
 
-@attribute_errors_to_plugin
+@public_function
 def compare_estimates(
     releases: Sequence[Release | PathLike],
     question: Question,
@@ -99,7 +98,7 @@ def compare_estimates(
     return compared(found, question, kind, times, overlap, target, level)
 
 
-@attribute_errors_to_plugin
+@public_function
 def export(
     bundle: PathLike,
     program: str,
@@ -131,7 +130,7 @@ def export(
     return text
 
 
-@attribute_errors_to_plugin
+@public_function
 def what_holds(
     source: Table,
     columns: Sequence[str],
@@ -173,7 +172,7 @@ def what_holds(
     return held(input_table(source), table, columns, randomised, doubly_stochastic, half, plugins)
 
 
-@attribute_errors_to_plugin
+@public_function
 def check_table(
     source: Table,
     *,

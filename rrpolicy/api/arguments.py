@@ -7,16 +7,26 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ParamSpec, TypeAlias, TypeVar
+
+from rrpolicy.argument_types import check_arguments
+from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.planning.key_storage import KeyLocation
     from rrpolicy.planning.waivers import Terms
 
+P = ParamSpec("P")
+R = TypeVar("R")
 PathLike: TypeAlias = "str | os.PathLike[str]"
 Progress: TypeAlias = Callable[[str, float], None]
 """Called with what is being done, and the share done."""
 Threshold: TypeAlias = int | float | str | Fraction
+
+
+def public_function(function: Callable[P, R]) -> Callable[P, R]:
+    """Return a function that checks the types of its arguments, and names the plugin of an unexpected error."""
+    return attribute_errors_to_plugin(check_arguments(function))
 
 
 def no_progress(what: str, share: float) -> None:

@@ -7,14 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
-from rrpolicy.api.arguments import (
-    PathLike,
-    Progress,
-    no_progress,
-    review_options,
-    to_path,
-)
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.api.arguments import PathLike, Progress, no_progress, public_function, review_options, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.release_request import WrittenBundle
@@ -23,7 +16,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-@attribute_errors_to_plugin
+@public_function
 def open_questionnaire(path: PathLike, *, plugins: Sequence[str] = ()) -> Questionnaire:
     """Open a questionnaire, to randomise records where they are.
 
@@ -49,7 +42,7 @@ def randomize(questionnaire: Questionnaire | PathLike, records: Mapping[str, obj
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Sequence[Mapping[str, object]]
 ) -> list[dict[str, Value]]: ...
-@attribute_errors_to_plugin
+@public_function
 def randomize(
     questionnaire: Questionnaire | PathLike, records: Mapping[str, object] | Sequence[Mapping[str, object]]
 ) -> dict[str, Value] | list[dict[str, Value]]:
@@ -77,7 +70,7 @@ def randomize(
     return randomized(asked, records)
 
 
-@attribute_errors_to_plugin
+@public_function
 def collect(
     plan: PathLike,
     table: Table,
@@ -114,12 +107,17 @@ def collect(
             table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
     """
     from rrpolicy.bundle.collected_release import write_collected_release
+    from rrpolicy.bundle.release_request import ReleaseOptions
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.input_table import input_table
 
-    terms = review_options(today, waivers=waivers)
-    table_at, at = input_table(table), to_path(root)
-    return write_collected_release(
-        Path(plan), Path(out), table_at, label, at, progress, FileAccounts(), require_approval, terms
+    options = ReleaseOptions(
+        label=label,
+        root=to_path(root),
+        terms=review_options(today, waivers=waivers),
+        progress=progress,
+        accounts=FileAccounts(),
+        approve=require_approval,
     )
+    return write_collected_release(Path(plan), Path(out), input_table(table), options)

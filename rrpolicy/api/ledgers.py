@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, require_known, review_options
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.api.arguments import PathLike, public_function, require_known, review_options
 
 if TYPE_CHECKING:
     from datetime import date
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Overlap
 
 
-@attribute_errors_to_plugin
+@public_function
 def init_ledger(ledger: PathLike, *, budgets: Sequence[PathLike] = ()) -> str:
     """Begin a ledger, in which releases of the same people are held against one budget.
 
@@ -47,7 +46,7 @@ def init_ledger(ledger: PathLike, *, budgets: Sequence[PathLike] = ()) -> str:
     return begun(Path(ledger), dict(stated))
 
 
-@attribute_errors_to_plugin
+@public_function
 def verify_ledger(
     ledger: PathLike,
     *,
@@ -85,7 +84,7 @@ def verify_ledger(
     return verified(Path(ledger), expect_head, [Path(bundle) for bundle in bundles], earlier, plugins)
 
 
-@attribute_errors_to_plugin
+@public_function
 def add_to_ledger(
     ledger: PathLike,
     bundle: PathLike | None = None,
@@ -153,7 +152,7 @@ def add_to_ledger(
     return amendments.join_histories(Path(ledger), reason or "")
 
 
-@attribute_errors_to_plugin
+@public_function
 def inventory(
     policies: Sequence[PathLike],
     *,
@@ -191,7 +190,7 @@ def inventory(
     return found
 
 
-@attribute_errors_to_plugin
+@public_function
 def show_ledger(ledger: PathLike, *, plugins: Sequence[str] = ()) -> LedgerView:
     """Show what a ledger holds: every release, what it promised, and what it comes to together with earlier ones.
 

@@ -13,11 +13,11 @@ from rrpolicy.api.arguments import (
     PathLike,
     Progress,
     no_progress,
+    public_function,
     review_options,
     to_key_location,
     to_path,
 )
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.drafting.draft import Draft
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import Table
 
 
-@attribute_errors_to_plugin
+@public_function
 def init(
     source: Table,
     *,
@@ -78,7 +78,7 @@ def init(
         return draft(given.uri or "", table, registry.sources, plugins, protected, progress)
 
 
-@attribute_errors_to_plugin
+@public_function
 def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     """Load a policy file: inheritance and defaults filled in, every option validated.
 
@@ -99,7 +99,7 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     return open_policy(Path(policy), root=to_path(root)).policy
 
 
-@attribute_errors_to_plugin
+@public_function
 def check(
     policy: PolicyLike,
     *,
@@ -153,7 +153,7 @@ def check(
     return replace(decided, records=records, seen=seen)
 
 
-@attribute_errors_to_plugin
+@public_function
 def plan(
     policy: PolicyLike,
     source: Table | None = None,
@@ -221,7 +221,7 @@ def plan(
     )
 
 
-@attribute_errors_to_plugin
+@public_function
 def preview(
     policy: PolicyLike | PlannedRelease,
     out: PathLike | None = None,
@@ -301,7 +301,7 @@ def preview(
     return render_report(report, made.registry, format, to_path(out))
 
 
-@attribute_errors_to_plugin
+@public_function
 def compare(
     *policies: PathLike,
     mechanisms: Sequence[str] = (),
@@ -374,7 +374,7 @@ def compare(
     return compared(files, mechanisms, vary or {}, to_path(root), plugins, call, progress)
 
 
-@attribute_errors_to_plugin
+@public_function
 def diff(
     old: PolicyLike,
     new: PolicyLike | None = None,
@@ -429,7 +429,7 @@ def diff(
     return compare(old, new, on, to_path(root), progress, terms)
 
 
-@attribute_errors_to_plugin
+@public_function
 def packs(*names: str) -> tuple[BaselinePack, ...]:
     """Return baselines that come with rrpolicy.
 
@@ -447,7 +447,7 @@ def packs(*names: str) -> tuple[BaselinePack, ...]:
     return tuple(map(pack.pack, names)) if names else pack.packs()
 
 
-@attribute_errors_to_plugin
+@public_function
 def write_pack(name: str, folder: PathLike) -> Path:
     """Write a baseline that comes with rrpolicy into a repository, for policies to extend there.
 
@@ -467,7 +467,7 @@ def write_pack(name: str, folder: PathLike) -> Path:
     return write(name, Path(folder))
 
 
-@attribute_errors_to_plugin
+@public_function
 def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progress = no_progress) -> PolicyTestReport:
     """Hold policies to the small tables that lie beside them; nothing is released or written.
 

@@ -12,12 +12,12 @@ from rrpolicy.api.arguments import (
     PathLike,
     Progress,
     no_progress,
+    public_function,
     require_known,
     review_options,
     to_key_location,
     to_path,
 )
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 
-@attribute_errors_to_plugin
+@public_function
 def release(
     what: ReleaseInput,
     out: PathLike,
@@ -85,23 +85,29 @@ def release(
             due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR449 for the ledger; RR593 if
             the sink cannot write.
     """
-    from rrpolicy.bundle.release_request import run_release
+    from rrpolicy.bundle.release_request import ReleaseOptions, run_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.governance.ledger.verify import sealed_manifest
     from rrpolicy.signing.approval_check import require_approval
     from rrpolicy.source.memory.input_table import input_table
 
-    terms = review_options(today, waivers=waivers)
-    accounts, protect = FileAccounts(push), None if key_passphrase is None else key_passphrase.encode()
-    table, where = input_table(source), to_key_location(key)
-    corrected = None if replaces is None else sealed_manifest(Path(replaces)).digest
-    at = to_path(root)
-    return run_release(
-        what, Path(out), table, label, where, at, progress, accounts, require_approval, terms, protect, sink, corrected
+    table = input_table(source)
+    options = ReleaseOptions(
+        label=label,
+        root=to_path(root),
+        terms=review_options(today, waivers=waivers),
+        progress=progress,
+        accounts=FileAccounts(push),
+        approve=require_approval,
+        key=to_key_location(key),
+        protect=None if key_passphrase is None else key_passphrase.encode(),
+        sink=sink,
+        replaces=None if replaces is None else sealed_manifest(Path(replaces)).digest,
     )
+    return run_release(what, Path(out), table, options)
 
 
-@attribute_errors_to_plugin
+@public_function
 def verify(
     bundle: PathLike,
     *,
@@ -198,7 +204,7 @@ def verify(
         return verify_in_ledger(kept, at, found, superseded=superseded, plugins=plugins, name=str(bundle))
 
 
-@attribute_errors_to_plugin
+@public_function
 def archive(
     bundle: PathLike, out: PathLike, *, ledger: PathLike | None = None, signers: PathLike | None = None
 ) -> Mapping[str, Json]:
@@ -235,7 +241,7 @@ def _allowed_signers(signers: PathLike | None, as_of: date | None, today: date |
     return read_signers(Path(signers), as_of or review_options(today, waivers=True).today)
 
 
-@attribute_errors_to_plugin
+@public_function
 def attack(
     *bundles: PathLike,
     source: Table | Sequence[Table],
@@ -278,7 +284,7 @@ def attack(
     return attacked([Path(bundle) for bundle in bundles], tables, plugins=plugins, write=write, progress=progress)
 
 
-@attribute_errors_to_plugin
+@public_function
 def sign(
     bundle: PathLike,
     key: PathLike,
@@ -324,7 +330,7 @@ def sign(
     return signed(Path(bundle), read_signer(Path(key), secret), plugins=tuple(plugins))
 
 
-@attribute_errors_to_plugin
+@public_function
 def evidence(
     bundle: PathLike,
     regime: str,
@@ -339,7 +345,7 @@ def evidence(
 
     Args:
         bundle: the bundle's folder, or its public/ folder alone.
-        regime: such as `iso27559`; `rrpolicy evidence --help` lists them.
+        regime: such as `iso27559`; `rrpolicy report evidence --help` lists them.
         page: which numbers may be shown; default: audit where audit/ is at hand.
         plugins: as for `verify`.
         signed_by: as for `verify`; a release that requires signatures shows nothing without them.
@@ -363,7 +369,7 @@ def evidence(
     )
 
 
-@attribute_errors_to_plugin
+@public_function
 def render(
     bundle: PathLike,
     *,

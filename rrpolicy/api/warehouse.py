@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rrpolicy.api.arguments import PathLike, to_path
-from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.api.arguments import PathLike, public_function, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.exports.sql.statements import SqlStatements
@@ -13,7 +12,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.memory.kinds import CountedTable, Table
 
 
-@attribute_errors_to_plugin
+@public_function
 def counted(table: Table, multiplicity: str = "n") -> CountedTable:
     """Return a table of distinct rows with counts, to be handed over wherever a table of records may be.
 
@@ -37,7 +36,7 @@ def counted(table: Table, multiplicity: str = "n") -> CountedTable:
     return found
 
 
-@attribute_errors_to_plugin
+@public_function
 def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: PathLike | None = None) -> SqlStatements:
     """Return the statements by which an engine that rrpolicy does not open counts a policy's table; nothing is read.
 
@@ -46,7 +45,7 @@ def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: Pat
 
     Args:
         policy: a policy's file, or a policy that was loaded.
-        dialect: such as postgres; `rrpolicy sql --help` lists them.
+        dialect: such as postgres; `rrpolicy export sql --help` lists them.
         table: its name in the engine, such as `survey.people`; default: `table` under [source], else what its file is
             called.
         root: as for `load_policy`.

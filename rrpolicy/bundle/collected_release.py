@@ -19,7 +19,7 @@ from rrpolicy.bundle.execute import (
     publish_bundle,
 )
 from rrpolicy.bundle.executed_plan import ExecutedPlan
-from rrpolicy.bundle.release_request import WrittenBundle, open_ledger_account, read_written_bundle
+from rrpolicy.bundle.release_request import ReleaseOptions, WrittenBundle, open_ledger_account, read_written_bundle
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
 from rrpolicy.bundle.tables.writer import WrittenTable
 from rrpolicy.channels.product.channel import Product
@@ -33,11 +33,9 @@ from rrpolicy.planning.assess import assess
 from rrpolicy.planning.file import PlanFile, read_plan
 from rrpolicy.planning.gate import Decision, gate
 from rrpolicy.planning.key_storage import KeyStorage
-from rrpolicy.planning.ledger_account import ApprovalCheck, LedgerBackend, collection_id
+from rrpolicy.planning.ledger_account import collection_id
 from rrpolicy.planning.plan import Plan, require_consistent_channel
-from rrpolicy.planning.plan_request import Progress
 from rrpolicy.planning.policy_opening import OpenedPolicy
-from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.memory.input_table import InputTable
 from rrpolicy.source.opening import is_unreadable, open_original
@@ -51,50 +49,29 @@ _RECORDS = 1 << 16
 """Distinct rows written at a time."""
 
 
-def write_collected_release(  # noqa: PLR0917 each is another thing
-    plan_file: Path,
-    out: Path,
-    handed: InputTable,
-    label: str | None,
-    root: Path | None,
-    progress: Progress,
-    accounts: LedgerBackend,
-    approve: ApprovalCheck,
-    terms: Terms | None = None,
-) -> WrittenBundle:
-    """Write the release of records that were collected; see `rrpolicy.collect` for the arguments and errors.
-
-    `accounts` opens the ledger that the policy names, `approve` requires that the policy was approved.
-    """
-    given = read_plan(plan_file, source=handed.uri, root=root)
+def write_collected_release(plan_file: Path, out: Path, handed: InputTable, options: ReleaseOptions) -> WrittenBundle:
+    """Write the release of records that were collected; see `rrpolicy.collect` for the errors."""
+    given = read_plan(plan_file, source=handed.uri, root=options.root)
     if given.plan.source_tag is not None:
         message = f"{plan_file} was made on a table: what it releases is drawn from that, not collected"
         hint = "`rrpolicy release PLAN`; to collect, `rrpolicy plan POLICY --expected-rows N --out PLAN`"
         raise RefusedError(Problem("RR523", message, hint=hint))
     opened = given.opened.reading(_load_collected_table(handed))
     with stage(out) as staging, filesystem_refusals(out):
-        approve(opened.policy, given.policy_file, staging.folder, (terms or Terms()).today)
-        _write_collected_bundle(given, opened, staging, label, progress, accounts, terms or Terms())
+        options.approve(opened.policy, given.policy_file, staging.folder, options.terms.today)
+        _write_collected_bundle(given, opened, staging, options)
     return read_written_bundle(opened.policy, out, None)
 
 
-def _write_collected_bundle(  # noqa: PLR0917 likewise
-    given: PlanFile,
-    opened: OpenedPolicy,
-    staging: Staging,
-    label: str | None,
-    progress: Progress,
-    accounts: LedgerBackend,
-    terms: Terms,
-) -> None:
-    policy, registry = opened.policy, opened.registry
+def _write_collected_bundle(given: PlanFile, opened: OpenedPolicy, staging: Staging, options: ReleaseOptions) -> None:
+    policy, registry, progress, terms = opened.policy, opened.registry, options.progress, options.terms
     planned = given.plan
     questionnaire = Questionnaire.of(planned.policy, planned.policy_digest, planned.channel, planned.software)
     product = questionnaire.channel
     with (
         registry.naming_engines(),
         _open_collected_table(collected_policy(policy, product), registry.sources, staging.scratch) as table,
-        open_ledger_account(opened, accounts) as account,
+        open_ledger_account(opened, options.accounts) as account,
     ):
         plan = replace(planned, policy=policy_with_places(planned, policy), channel=product, records=table.records)
         require_consistent_channel(product, plan.policy)
@@ -116,7 +93,7 @@ def _write_collected_bundle(  # noqa: PLR0917 likewise
             registry,
             None,
             staging,
-            label,
+            options.label,
             given.policy_file,
             KeyStorage.PERSONS,
             None,
@@ -153,13 +130,13 @@ def _open_collected_table(policy: Policy, sources: Mapping[str, Source], scratch
         except DataError as error:
             if is_unreadable(error):
                 raise
-            hint = f"a collected table holds what `rrpolicy randomize` printed and nothing else: {expected}"
+            hint = f"a collected table holds what `rrpolicy collect randomize` printed and nothing else: {expected}"
             raise DataError([replace(p, place=None, expected=None, hint=hint) for p in error.problems]) from error
         yield table
 
 
 def _load_collected_table(handed: InputTable) -> InputTable:
-    """Return a collected table; for a file of JSON lines, as `rrpolicy randomize` prints them, its contents."""
+    """Return a collected table; for JSON lines, as `rrpolicy collect randomize` prints them, their contents."""
     if handed.uri is None or not handed.uri.endswith((".jsonl", ".ndjson")):
         return handed
     from rrpolicy.collection.lines import read_records
@@ -171,7 +148,7 @@ def _load_collected_table(handed: InputTable) -> InputTable:
         return held(pa.table({name: [record.get(name) for record in records] for name in names}))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         message = f"{handed.uri} holds text and numbers, or lists, in one column"
-        raise DataError(Problem("RR522", message, expected="lines as `rrpolicy randomize` prints them")) from error
+        raise DataError(Problem("RR522", message, expected="what `rrpolicy collect randomize` prints")) from error
 
 
 def collected_policy(policy: Policy, product: Product) -> Policy:
@@ -208,8 +185,8 @@ def _require_plausible(product: Product, table: Original) -> None:
         flat = flatten(cells.codes.astype(np.int64), shape)
         counts.append(np.bincount(flat, cells.n, math.prod(shape)).astype(np.int64))
     hint = (
-        "collect what `rrpolicy randomize` prints for this plan's questionnaire, each record once and not changed; of "
-        "answers that were not randomised, plan on their table and release it"
+        "collect what `rrpolicy collect randomize` prints for this plan's questionnaire, each record once and not "
+        "changed; of answers that were not randomised, plan on their table and release it"
     )
     problems = [Problem("RR524", why, hint=hint) for why in implausibilities(product, counts, table.records)]
     if problems:

@@ -126,32 +126,31 @@ class ReleaseOrder:
     plan_file: Path | None = None
 
 
-def run_release(  # noqa: PLR0917 each is another thing
-    what: ReleaseInput,
-    out: Path,
-    handed: InputTable,
-    label: str | None,
-    key: KeyLocation | None,
-    root: Path | None,
-    progress: Progress,
-    accounts: LedgerBackend,
-    approve: ApprovalCheck,
-    terms: Terms | None = None,
-    protect: bytes | None = None,
-    sink: str | None = None,
-    replaces: str | None = None,
-) -> WrittenBundle:
-    """Write a release; see `rrpolicy.release` for the arguments and errors.
+@frozen(kw_only=True)
+class ReleaseOptions:
+    """How a release is made; see `rrpolicy.release`. `approve` requires that the policy was approved."""
 
-    `accounts` opens the ledger that the policy names, `approve` requires that the policy was approved.
-    """
-    order = _release_order(what, handed, root)
-    files = _named_sink(order.opened.registry, sink)
+    label: str | None
+    root: Path | None
+    terms: Terms
+    progress: Progress
+    accounts: LedgerBackend
+    approve: ApprovalCheck
+    key: KeyLocation | None = None
+    protect: bytes | None = field(default=None, repr=False)
+    sink: str | None = None
+    replaces: str | None = None
+
+
+def run_release(what: ReleaseInput, out: Path, handed: InputTable, options: ReleaseOptions) -> WrittenBundle:
+    """Write a release; see `rrpolicy.release` for the errors."""
+    order, key = _release_order(what, handed, options.root), options.key
+    files = _named_sink(order.opened.registry, options.sink)
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        approve(order.opened.policy, order.policy_file, staging.folder, (terms or Terms()).today)
-        _execute_order(order, staging, label, KeyDisposition(key, protect), progress, accounts, terms, files, replaces)
+        options.approve(order.opened.policy, order.policy_file, staging.folder, options.terms.today)
+        _execute_order(order, staging, KeyDisposition(key, options.protect), files, options)
     return read_written_bundle(order.opened.policy, out, key if isinstance(key, Path) else None)
 
 
@@ -222,19 +221,11 @@ def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> t
     return opened, file
 
 
-def _execute_order(  # noqa: PLR0917 each is another thing
-    order: ReleaseOrder,
-    staging: Staging,
-    label: str | None,
-    kept: KeyDisposition,
-    progress: Progress,
-    accounts: LedgerBackend,
-    terms: Terms | None,
-    files: FileSink,
-    replaces: str | None,
+def _execute_order(
+    order: ReleaseOrder, staging: Staging, kept: KeyDisposition, files: FileSink, options: ReleaseOptions
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
-    plan_file, opened = order.plan_file, order.opened
+    plan_file, opened, progress, accounts = order.plan_file, order.opened, options.progress, options.accounts
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
     existing = _existing_key_file(order, kept, beside, series)
@@ -272,16 +263,16 @@ def _execute_order(  # noqa: PLR0917 each is another thing
                 original,
                 secret.key,
                 staging.target,
-                label=label,
+                label=options.label,
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
-                terms=terms,
+                terms=options.terms,
                 account=account,
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
-                replaces=replaces,
+                replaces=options.replaces,
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)

@@ -11,7 +11,6 @@ import gc
 import importlib
 import inspect
 import os
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -39,47 +38,45 @@ if TYPE_CHECKING:
 ROOMS: Mapping[str, Mapping[str, str]] = {
     "policies": {
         "init": "Draft a policy from a table, with guessed roles to be edited.",
+        "init packs": "List baselines with their sources, and write one to extend.",
         "check": "Check policies: no data needed, nothing written.",
         "plan": "Show what would be released, at what risk and with what error.",
         "compare": "Compare policies, mechanisms and values by risk and error, with a recommendation.",
-        "check-table": "Measure k, l and t of a table that somebody else anonymised.",
-        "schema": "Print the JSON Schema of policy files, for editors.",
-        "sql": "Print the SQL by which a warehouse counts a policy's table.",
-    },
-    "govern": {
         "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
-        "packs": "List baselines with their sources, and write one to extend.",
         "test": "Hold policies to the small tables that lie beside them.",
-        "inventory": "List every release that a repository knows, and what has to be decided.",
-        "ledger init": "Begin a ledger of releases of the same people.",
-        "ledger add": "Enter a release that was made without the ledger, settle one, or join two histories.",
-        "ledger show": "Show what was released of which people, and what it comes to together.",
-        "ledger verify": "Check that no entry of a ledger was changed, taken out, moved or cut off.",
+        "check-table": "Measure k, l and t of a table that somebody else anonymised.",
     },
     "releases": {
         "release": "Write a release that every requirement allows, or nothing.",
-        "randomize": "Randomise records where they are, before they are sent.",
         "collect": "Make the release of records that were randomised before they were sent.",
+        "collect randomize": "Randomise records where they are, before they are sent.",
         "verify": "Recompute what a release promises, as far as the inputs allow.",
         "attack": "Attack a release, and compare what an attacker attains with what is predicted.",
         "sign": "Sign a release, or add a signature to it.",
         "keys new": "Make a key to sign releases with.",
-        "report": "Write the report of a release again.",
-        "archive": "Keep what verifies a release in five years in one file, without its rows.",
-        "export": "Write the file by which R or another program reads a release.",
-        "evidence": "Write what a release shows of what a law or standard asks.",
+        "ledger init": "Begin a ledger of releases of the same people.",
+        "ledger add": "Enter a release that was made without the ledger, settle one, or join two histories.",
+        "ledger show": "Show what was released of which people, and what it comes to together.",
+        "ledger verify": "Check that no entry of a ledger was changed, taken out, moved or cut off.",
+        "ledger inventory": "List every release that a repository knows, and what has to be decided.",
     },
     "analysis": {
         "estimate": "Estimate counts, with standard errors and intervals, from a release.",
-        "query": "Ask a release in SQL.",
-        "compare-estimates": "Ask several releases in SQL, and estimate differences, ratios or trends.",
-        "association": "Estimate how strongly two columns of a release go together.",
-        "independence": "Test whether two columns of a release are independent.",
-        "glm": "Fit a regression model to the original of a release.",
-        "loglinear": "Fit and test a loglinear model of a release.",
-        "rules": "Estimate association rules from a release.",
-        "replicates": "Write corrected counts with replicate weights for survey packages.",
-        "what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
+        "estimate query": "Ask a release in SQL.",
+        "estimate compare": "Ask several releases in SQL, and estimate differences, ratios or trends.",
+        "estimate association": "Estimate how strongly two columns of a release go together.",
+        "estimate independence": "Test whether two columns of a release are independent.",
+        "estimate glm": "Fit a regression model to the original of a release.",
+        "estimate loglinear": "Fit and test a loglinear model of a release.",
+        "estimate rules": "Estimate association rules from a release.",
+        "estimate replicates": "Write corrected counts with replicate weights for survey packages.",
+        "estimate what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
+        "report": "Write the report of a release again.",
+        "report evidence": "Write what a release shows of what a law or standard asks.",
+        "export": "Write the file by which R or another program reads a release.",
+        "export archive": "Keep what verifies a release in five years in one file, without its rows.",
+        "export schema": "Print the JSON Schema of policy files, for editors.",
+        "export sql": "Print the SQL by which a warehouse counts a policy's table.",
     },
     "program": {
         "demo": "Write the demo table and a policy for it.",
@@ -88,15 +85,38 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "plugins new": "Write the skeleton of a plugin, with tests that pass.",
     },
 }
-"""Room of `rrpolicy.cli` -> the commands that stand there, in the order of the help."""
+"""Room of `rrpolicy.cli` -> its commands, in the order of the help."""
 TITLES: Mapping[str, str] = {
     "policies": "Policies and tables",
-    "govern": "Governance",
     "releases": "Releases",
     "analysis": "What a release says",
     "program": "The program itself",
 }
 COMMANDS: Mapping[str, str] = {name: summary for room in ROOMS.values() for name, summary in room.items()}
+GROUPS: Mapping[str, str] = {
+    "keys": "Keys to sign releases with.",
+    "ledger": "Releases of the same people, and what they come to together.",
+}
+"""Words that only other words make a command of."""
+OLD_NAMES: Mapping[str, str] = {
+    "compare-estimates": "estimate compare",
+    "query": "estimate query",
+    "association": "estimate association",
+    "independence": "estimate independence",
+    "glm": "estimate glm",
+    "loglinear": "estimate loglinear",
+    "rules": "estimate rules",
+    "replicates": "estimate replicates",
+    "what-holds": "estimate what-holds",
+    "randomize": "collect randomize",
+    "packs": "init packs",
+    "inventory": "ledger inventory",
+    "evidence": "report evidence",
+    "archive": "export archive",
+    "schema": "export schema",
+    "sql": "export sql",
+}
+"""Names of commands before they were grouped; they work in this version, and are not in the help."""
 
 COMPLETION = ("--install-completion", "--show-completion")
 COMPLETE = "_RRPOLICY_COMPLETE"
@@ -191,14 +211,21 @@ def _run(given: list[str]) -> int:
         return 0
     if given[0] == "help":
         return _run([*given[1:], "--help"])
-    name = _command_name(given)
-    group = {each: COMMANDS[each] for each in COMMANDS if each.startswith(f"{given[0]} ")}
-    if not name and group and (given[1:] in ([], ["--help"], ["-h"])):
-        print(f"Usage: rrpolicy {given[0]} COMMAND [ARGUMENTS] [OPTIONS]\n\n{_command_list(group)}")
+    name, old = _command_name(given), given[0] in OLD_NAMES
+    if not name and given[0] in GROUPS and (given[1:] in ([], ["--help"], ["-h"])):
+        print(f"Usage: rrpolicy {given[0]} COMMAND [ARGUMENTS] [OPTIONS]\n\n{_command_list(_subcommands(given[0]))}")
         return 0 if given[1:] else PolicyError.exit_status
     if not name:
-        raise PolicyError(_report_unknown_command(" ".join(given[:2]) if group else given[0]))
-    return _command(name, given[2 if name == " ".join(given[:2]) else 1 :])
+        raise PolicyError(_report_unknown_command(" ".join(given[:2]) if given[0] in GROUPS else given[0]))
+    if old and not any(word.startswith(("--json", "--format", FLAG)) for word in given):  # output for programs
+        note = f"note: `rrpolicy {given[0]}` is now `rrpolicy {name}`; the old name works in this version only"
+        print(note, file=sys.stderr)
+    return _command(name, given[1 if old else len(name.split(" ")) :])
+
+
+def _subcommands(group: str) -> dict[str, str]:
+    """Return the commands below a command or a group, with their summaries."""
+    return {name: summary for name, summary in COMMANDS.items() if name.startswith(f"{group} ")}
 
 
 def _command(name: str, arguments: list[str]) -> int:
@@ -211,13 +238,13 @@ def _command(name: str, arguments: list[str]) -> int:
         return check_all(files, output_request(printed, None, json="--json" in arguments))
     import typer
 
-    module = importlib.import_module(command_module(name))
-    spelled: Callable[[Sequence[str]], Sequence[str]] = getattr(module, "spelled", tuple)
+    command = command_function(name)
+    spelled: Callable[[Sequence[str]], Sequence[str]] = getattr(sys.modules[command.__module__], "spelled", tuple)
     raised: list[BaseException] = []
     app = typer.Typer(
         add_completion=False, rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"]}
     )
-    app.command(help=module.command.__doc__, epilog=_examples(name))(_capture_errors(module.command, raised))
+    app.command(help=command.__doc__, epilog=_examples(name))(_capture_errors(command, raised))
     try:
         status = app(list(spelled(arguments)), prog_name=f"rrpolicy {name}", standalone_mode=False)
     except typer.Abort:
@@ -234,32 +261,35 @@ def _command(name: str, arguments: list[str]) -> int:
 
 
 def _examples(name: str) -> str:
-    """Return the end of a command's help."""
+    """Return the end of a command's help: the commands below it, and examples."""
     from rrpolicy.cli.examples import EXAMPLES
 
-    return "\n".join(["\b", "Examples:", *(f"  {call}" for call in EXAMPLES[name])])
+    below = _subcommands(name)
+    group = ["\b", f"Commands below it, `rrpolicy {name} COMMAND`:", _command_list(below), ""] if below else []
+    return "\n".join([*group, "\b", "Examples:", *(f"  {call}" for call in EXAMPLES[name])])
 
 
 def _handle_completion(given: list[str]) -> int:
     """Install or show completion for a shell, or answer what a shell asks: only then all commands are imported."""
     import typer
 
-    app = typer.Typer(rich_markup_mode=None, help="Release policies in git.")
-    groups: dict[str, typer.Typer] = {}
+    groups = {name.split(" ")[0]: typer.Typer(rich_markup_mode=None) for name in COMMANDS if " " in name}
+    app, leaders = typer.Typer(rich_markup_mode=None, help="Release policies in git."), typer.Typer()
     for name, summary in COMMANDS.items():
         *above, word = name.split(" ")
-        into = app
-        if above:
-            if above[0] not in groups:
-                groups[above[0]] = typer.Typer(rich_markup_mode=None)
-                app.add_typer(groups[above[0]], name=above[0], help=summary)
-            into = groups[above[0]]
-        into.command(word, help=summary)(importlib.import_module(command_module(name)).command)
+        into = groups[above[0]] if above else leaders if word in groups else app
+        into.command(word, help=summary)(command_function(name))
+    for word, group in groups.items():
+        app.add_typer(group, name=word, help=_entries(COMMANDS)[word])
+    line: Any = typer.main.get_command(app)
+    own: Any = typer.main.get_command(leaders)
+    for word, leader in own.commands.items():  # its arguments would hide the commands below it
+        line.commands[word].params += [p for p in leader.params if p.param_type_name == "option"]
     try:
         if len(given) > 1 and given[0] in COMPLETION:
             _shell_completion(given[1], install=given[0] == COMPLETION[0])
         else:
-            app(given, prog_name="rrpolicy", standalone_mode=False)
+            line(given, prog_name="rrpolicy", standalone_mode=False)
     except typer.Exit as left:
         return left.exit_code
     except SystemExit as left:  # as the library ends what it printed
@@ -278,10 +308,13 @@ def _shell_completion(shell: str, *, install: bool) -> None:
         print(completion.get_completion_script(prog_name="rrpolicy", complete_var=COMPLETE, shell=shell))
 
 
-def command_module(name: str) -> str:
-    """Return where a command stands."""
+def command_function(name: str) -> Callable[..., Any]:
+    """Return what a command runs: `command` of the module that its first word names, or what its second word names."""
+    first, _, second = name.replace("-", "_").partition(" ")
     room = next(room for room, commands in ROOMS.items() if name in commands)
-    return f"rrpolicy.cli.{room}.{re.sub('[- ]', '_', name)}"
+    module = importlib.import_module(f"rrpolicy.cli.{room}.{first}")
+    found: Callable[..., Any] = getattr(module, second or "command")
+    return found
 
 
 def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
@@ -307,7 +340,9 @@ def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) ->
 
 
 def _help() -> str:
-    rows = "\n\n".join(f"{TITLES[room]}:\n{_command_list(commands)}" for room, commands in ROOMS.items())
+    rooms = {room: _entries(commands, more=" ...") for room, commands in ROOMS.items()}
+    width = max(len(word) for entries in rooms.values() for word in entries)
+    rows = "\n\n".join(f"{TITLES[room]}:\n{_command_list(entries, width)}" for room, entries in rooms.items())
     return f"""\
 Usage: rrpolicy COMMAND [ARGUMENTS] [OPTIONS]
 
@@ -318,15 +353,21 @@ Release policies in git: a TOML policy becomes a privacy-protected release that 
 Options:
   --version             Print the version.
   --install-completion  Let the shell complete commands and options; --show-completion prints what it takes.
-  --help                Print this; after a command, the command's own, with examples.
+  --help                Print this; after a command, the command's own, with examples and the commands below it ("...").
 
 Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
 3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""
 
 
-def _command_list(commands: Mapping[str, str]) -> str:
+def _entries(commands: Mapping[str, str], more: str = "") -> dict[str, str]:
+    """Return the first words of commands with their summaries; `more` follows a word that has commands below it."""
+    words = dict.fromkeys(name.split(" ")[0] for name in commands)
+    return {word + more * bool(_subcommands(word)): GROUPS.get(word) or COMMANDS[word] for word in words}
+
+
+def _command_list(commands: Mapping[str, str], width: int = 0) -> str:
     """Return commands with their summaries, a line each."""
-    width = max(map(len, COMMANDS))
+    width = width or max(map(len, commands))
     return "\n".join(f"  {name:<{width}}  {summary}" for name, summary in commands.items())
 
 
@@ -371,8 +412,12 @@ def _write_machine_output(
 
 
 def _command_name(given: Sequence[str]) -> str:
-    """Return the command that a call names; "" if it names none."""
-    return next((name for name in (" ".join(given[:2]), " ".join(given[:1])) if name in COMMANDS), "")
+    """Return the command that a call names; "" if it names none.
+
+    The first argument is a sub-command if it is the name of one: a folder of that name is reached by ./NAME.
+    """
+    names = (" ".join(given[:2]), " ".join(given[:1]))
+    return next((OLD_NAMES.get(name, name) for name in names if name in {**COMMANDS, **OLD_NAMES}), "")
 
 
 def _report_bug(error: Exception, given: Sequence[str]) -> int:

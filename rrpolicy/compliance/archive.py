@@ -173,4 +173,5 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _not_an_archive(path: Path, why: str) -> PolicyError:
-    return PolicyError(Problem("RR260", f"{path} is no archive of a release: {why}", expected="`rrpolicy archive`'s"))
+    expected = "what `rrpolicy export archive` wrote"
+    return PolicyError(Problem("RR260", f"{path} is no archive of a release: {why}", expected=expected))

@@ -107,7 +107,7 @@ class Inventory:
         return (*(("", what) for what in self.decide), *own)
 
     def to_json(self) -> dict[str, Json]:
-        """Return the document of `rrpolicy inventory --json`."""
+        """Return the document of `rrpolicy ledger inventory --json`."""
         return {"schema": "rrpolicy.inventory/1", "passed": not self.decisions, **record(self)}
 
 

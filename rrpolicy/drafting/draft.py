@@ -193,7 +193,7 @@ def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: 
 #:schema ./policy.schema.json
 # A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
 # "fill in" is: edit the roles, fill in those lines, then check.
-# `rrpolicy schema > policy.schema.json` lets an editor complete and check this file; without it, drop the first line.
+# `rrpolicy export schema > policy.schema.json` lets an editor complete and check this file; without it, drop line 1.
 #
 # WARNING: the domains and bins below are taken from the data. Anyone who sees them learns which values occur. Replace
 # them by what is known without the data, such as a classification, or accept that they are told.

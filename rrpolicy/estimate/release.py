@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
+from rrpolicy.argument_types import check_method_arguments
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
@@ -107,6 +108,7 @@ def _note_missing_values(question: _Question[_QuestionParams, _ResultT]) -> _Que
     return asked
 
 
+@check_method_arguments
 @frozen(slots=False)
 class Release:
     """An opened release. Nothing is read before a query.

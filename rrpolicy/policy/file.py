@@ -1,6 +1,6 @@
 """The policy file as it may be written: tables, keys and types. The other modules of the package settle its meaning.
 
-The descriptions are the editor's help: `rrpolicy schema` prints them.
+The descriptions are the editor's help: `rrpolicy export schema` prints them.
 """
 
 from __future__ import annotations

@@ -21,38 +21,38 @@ KINDS = {
         lambda r: r.crosstab("ill", target="population", estimator="projection"),
     ),
     "query": (
-        ["query", "{}", "SELECT sex, count(*) AS n FROM release GROUP BY sex"],
+        ["estimate", "query", "{}", "SELECT sex, count(*) AS n FROM release GROUP BY sex"],
         lambda r: r.query("SELECT sex, count(*) AS n FROM release GROUP BY sex"),
     ),
-    "association": (["association", "{}", "sex", "ill"], lambda r: r.association("sex", "ill")),
+    "association": (["estimate", "association", "{}", "sex", "ill"], lambda r: r.association("sex", "ill")),
     "a measure": (
-        ["association", "{}", "size", "ill", "--measure", "odds_ratio", "--measure", "phi", "--row-present", "2",
+        ["estimate", "association", "{}", "size", "ill", "--measure", "odds_ratio", "--measure", "phi", "--row-present", "2",
          "--row-present", "3.0", "--column-present", "yes", "--population", "--level", "0.9"],
         lambda r: r.association("size", "ill", ["odds_ratio", "phi"], present=([2, 3], ["yes"]), target="population", level=0.9),
     ),
     "deflated": (
-        ["association", "{}", "sex", "size", "--measure", "chi2", "--deflate"],
+        ["estimate", "association", "{}", "sex", "size", "--measure", "chi2", "--deflate"],
         lambda r: r.association("sex", "size", "chi2", deflate=True),
     ),
     "independence": (
-        ["independence", "{}", "sex", "ill", "--where", "size = 2", "--method", "wald"],
+        ["estimate", "independence", "{}", "sex", "ill", "--where", "size = 2", "--method", "wald"],
         lambda r: r.independence("sex", "ill", "size = 2", "wald"),
     ),
     "regression": (
-        ["glm", "{}", "ill ~ sex + size", "--family", "binomial", "--success", "yes", "--population"],
+        ["estimate", "glm", "{}", "ill ~ sex + size", "--family", "binomial", "--success", "yes", "--population"],
         lambda r: r.glm("ill ~ sex + size", "binomial", success=["yes"], target="population"),
     ),
     "margins": (
-        ["glm", "{}", "size ~ sex", "--margins", "--where", "ill = 'yes'"],
+        ["estimate", "glm", "{}", "size ~ sex", "--margins", "--where", "ill = 'yes'"],
         lambda r: r.glm("size ~ sex", where="ill = 'yes'").margins(),
     ),
-    "loglinear": (["loglinear", "{}", "sex*ill + size"], lambda r: r.loglinear("sex*ill + size")),
+    "loglinear": (["estimate", "loglinear", "{}", "sex*ill + size"], lambda r: r.loglinear("sex*ill + size")),
     "rules": (
-        ["rules", "{}", "--min-support", "0.05", "--min-confidence", "0.2", "--columns", "sex,ill", "--columns", "size",
+        ["estimate", "rules", "{}", "--min-support", "0.05", "--min-confidence", "0.2", "--columns", "sex,ill", "--columns", "size",
          "--longest", "2", "--present", "2", "--present", "yes"],
         lambda r: r.rules(0.05, 0.2, ["sex", "ill", "size"], longest=2, present=[2, "yes"]),
     ),
-    "what holds": (["what-holds", "{}"], lambda r: r.what_holds()),
+    "what holds": (["estimate", "what-holds", "{}"], lambda r: r.what_holds()),
 }  # fmt: skip
 UNDRAWN = {"independence", "what holds"}
 
@@ -100,7 +100,7 @@ def test_a_command_prints_what_its_function_returns(folder, tmp_path, capsys, ki
 
 
 def test_a_test_and_statements_are_not_drawn(folder, capsys):
-    for call in (["independence", str(folder), "sex", "ill"], ["what-holds", str(folder)]):
+    for call in (["estimate", "independence", str(folder), "sex", "ill"], ["estimate", "what-holds", str(folder)]):
         assert main([*call, "--plot", "none.svg"]) == 2
         assert "RR250" in capsys.readouterr().err
 
@@ -120,21 +120,24 @@ def test_a_plot_is_svg_or_refused(folder, capsys, tmp_path):
 def test_what_makes_no_sense_is_refused(folder, capsys):
     bundle = str(folder)
     for call, code in (
-        (["association", bundle, "sex", "ill", "--row-present", "F"], "RR250"),
-        (["association", bundle, "sex", "ill", "--row-present", "none", "--column-present", "yes"], "RR273"),
-        (["association", bundle, "sex", "nothing"], "RR262"),
-        (["rules", bundle, "--min-support", "0", "--min-confidence", "0.5"], "RR277"),
-        (["rules", bundle, "--min-support", "0.1"], "RR250"),
-        (["loglinear", bundle, "sex +"], "RR275"),
-        (["glm", bundle, "sex +"], "RR541"),
-        (["independence", bundle, "sex", "ill", "--method", "guess"], "RR250"),
+        (["estimate", "association", bundle, "sex", "ill", "--row-present", "F"], "RR250"),
+        (
+            ["estimate", "association", bundle, "sex", "ill", "--row-present", "none", "--column-present", "yes"],
+            "RR273",
+        ),
+        (["estimate", "association", bundle, "sex", "nothing"], "RR262"),
+        (["estimate", "rules", bundle, "--min-support", "0", "--min-confidence", "0.5"], "RR277"),
+        (["estimate", "rules", bundle, "--min-support", "0.1"], "RR250"),
+        (["estimate", "loglinear", bundle, "sex +"], "RR275"),
+        (["estimate", "glm", bundle, "sex +"], "RR541"),
+        (["estimate", "independence", bundle, "sex", "ill", "--method", "guess"], "RR250"),
     ):
         assert main(call) == 2
         assert code in capsys.readouterr().err
 
 
 def test_a_test_says_first_that_it_is_of_the_population(folder, capsys):
-    assert main(["independence", str(folder), "sex", "ill"]) == 0
+    assert main(["estimate", "independence", str(folder), "sex", "ill"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
 
     assert first == "Independence of sex and ill in the population, which the table is a sample of"

@@ -508,7 +508,7 @@ def test_a_plugin_that_is_broken_or_takes_a_name_is_refused(  # noqa: PLR0917 ha
         (("estimate", "{bundle}", "--by", "nothing", "--format", "json"), 2),
         (("estimate", "{bundle}", "--by", "sex", "--level", "7", "--format=json"), 2),
         (("estimate", "{bundle}", "--by", "sex", "--json"), 0),
-        (("query", "{bundle}", "SELECT", "--json"), 2),
+        (("estimate", "query", "{bundle}", "SELECT", "--json"), 2),
         (("report", "nowhere", "--json"), 2),
         (("report", "{bundle}", "--page", "public", "--json"), 0),
         (("report", "{bundle}/public", "--page", "audit", "--format", "json"), 2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import shlex
 import subprocess
 import sys
@@ -13,7 +12,7 @@ import typer
 
 from rrpolicy.cli import main as frame
 from rrpolicy.cli.examples import EXAMPLES
-from rrpolicy.cli.main import COMMANDS, command_module, main
+from rrpolicy.cli.main import COMMANDS, command_function, main
 
 CALLS = [(name, call) for name, calls in EXAMPLES.items() for call in calls]
 
@@ -30,10 +29,10 @@ def test_every_command_ends_its_help_with_examples(capsys: pytest.CaptureFixture
 def test_an_example_is_a_call_that_the_command_understands(name: str, call: str) -> None:
     program, *words = shlex.split(call.split(" > ", maxsplit=1)[0])
     assert (program, words[: len(name.split())]) == ("rrpolicy", name.split())
-    module = importlib.import_module(command_module(name))
+    command = command_function(name)
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command()(module.command)
-    arguments = getattr(module, "spelled", list)(words[len(name.split()) :])
+    app.command()(command)
+    arguments = getattr(sys.modules[command.__module__], "spelled", list)(words[len(name.split()) :])
     typer.main.get_command(app).make_context(name, list(arguments))
 
 
@@ -51,8 +50,13 @@ def ask(words: str, **environment: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "answers"),
     [
-        ("ran", ["randomize"]),
-        ("ledger ", ["init", "add", "show", "verify"]),
+        ("rel", ["release"]),
+        ("ledger ", ["init", "add", "show", "verify", "inventory"]),
+        ("collect ", ["randomize"]),
+        ("estimate co", ["compare"]),
+        ("estimate query --pop", ["--population"]),
+        ("estimate release --pop", ["--population"]),
+        ("quer", []),
         ("plan --exp", ["--expected-rows"]),
         ("keys n", ["new"]),
     ],

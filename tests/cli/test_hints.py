@@ -63,7 +63,7 @@ def test_what_people_write_at_first_is_answered_by_what_to_write(folder, capsys,
 
 
 def test_a_missing_option_is_told_on_one_line(folder, capsys):
-    said = told(capsys, 2, "sql", "policy.toml")
+    said = told(capsys, 2, "export", "sql", "policy.toml")
     assert "Choose from: duckdb, postgres" in said
     assert "\\" not in said
 

@@ -34,7 +34,7 @@ def loaded(*commands: list[str]) -> set[str]:
         (["explain", "RR203"], NO_POLICY),
         (["check", str(POLICIES / "pram.toml")], NO_RELEASE),
         (["check", str(POLICIES / "rr-both.toml")], NO_RELEASE),
-        (["schema"], NO_TABLE),
+        (["export", "schema"], NO_TABLE),
         (["plan", str(POLICIES / "l-diversity.toml")], (*NO_PAGES, "scipy.optimize")),
         (["plan", str(POLICIES / "rr-both.toml")], NO_PAGES),
     ],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import signal
@@ -22,12 +21,13 @@ RUN = [sys.executable, "-m", "rrpolicy.cli.main"]
 
 @pytest.fixture
 def pretend(monkeypatch):
-    """Put a command of one's own in the place of `query`."""
+    """Put a command of one's own in the place of `estimate query`."""
 
     def pretend(command):
-        module = types.ModuleType("rrpolicy.cli.analysis.query")
-        module.command = command
-        monkeypatch.setitem(sys.modules, "rrpolicy.cli.analysis.query", module)
+        module = types.ModuleType("rrpolicy.cli.analysis.estimate")
+        module.query = command
+        command.__module__ = module.__name__
+        monkeypatch.setitem(sys.modules, module.__name__, module)
 
     return pretend
 
@@ -36,15 +36,18 @@ def test_help_lists_every_command_without_importing_one(capsys):
     assert frame.main(["--help"]) == 0
 
     told = capsys.readouterr().out
-    for name, summary in frame.COMMANDS.items():
-        assert f"  {name}" in told
+    entries = frame._entries(frame.COMMANDS)
+    for name, summary in entries.items():
+        assert f"\n  {name}" in told
         assert summary in told
+    assert not [name for name in frame.OLD_NAMES if f"\n  {name} " in told]
+    assert len(entries) <= 20
 
 
 @pytest.mark.parametrize("name", frame.COMMANDS)
 def test_every_command_exists_and_explains_itself(name, capsys):
-    assert callable(importlib.import_module(frame.command_module(name)).command)
-    assert frame.main([name, "--help"]) == 0
+    assert callable(frame.command_function(name))
+    assert frame.main([*name.split(), "--help"]) == 0
     assert f"rrpolicy {name}" in capsys.readouterr().out
 
 
@@ -81,13 +84,13 @@ def test_an_error_of_ours_becomes_its_exit_status(pretend, capsys, error, status
 
     pretend(command)
 
-    assert frame.main(["query"]) == status
+    assert frame.main(["estimate", "query"]) == status
     output = capsys.readouterr()
     assert output.out == ""
     assert "p.toml:3:1: RR410 the table changed" in output.err
     assert "rrpolicy explain RR410" in output.err
 
-    assert frame.main(["query", "--json"]) == status
+    assert frame.main(["estimate", "query", "--json"]) == status
     output = capsys.readouterr()
     document = json.loads(output.out)
     assert document["exit_status"] == status
@@ -99,13 +102,13 @@ def test_the_commands_own_status_is_kept(pretend):
     import typer
 
     pretend(lambda: 1)
-    assert frame.main(["query"]) == 1
+    assert frame.main(["estimate", "query"]) == 1
 
     def command() -> None:
         raise typer.Exit(4)
 
     pretend(command)
-    assert frame.main(["query"]) == 4
+    assert frame.main(["estimate", "query"]) == 4
 
 
 def test_a_bug_says_so_without_the_message(pretend, capsys, monkeypatch):
@@ -115,7 +118,7 @@ def test_a_bug_says_so_without_the_message(pretend, capsys, monkeypatch):
     pretend(command)
     monkeypatch.delenv("RRPOLICY_TRACEBACK", raising=False)
 
-    assert frame.main(["query"]) == 70
+    assert frame.main(["estimate", "query"]) == 70
     told = capsys.readouterr().err
     assert "KeyError" in told
     assert "RRPOLICY_TRACEBACK=1" in told
@@ -123,7 +126,7 @@ def test_a_bug_says_so_without_the_message(pretend, capsys, monkeypatch):
     assert "Traceback" not in told
 
     monkeypatch.setenv("RRPOLICY_TRACEBACK", "1")
-    assert frame.main(["query"]) == 70
+    assert frame.main(["estimate", "query"]) == 70
     assert "Traceback" in capsys.readouterr().err
 
 
@@ -134,20 +137,20 @@ def test_an_interrupt_exits_130_with_a_line(pretend, capsys):
 
     pretend(command)
 
-    assert frame.main(["query"]) == 130
+    assert frame.main(["estimate", "query"]) == 130
     assert "interrupted" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_error():
     code = (
         "import sys, types\n"
-        "module = types.ModuleType('rrpolicy.cli.analysis.query')\n"
+        "module = types.ModuleType('rrpolicy.cli.analysis.estimate')\n"
         "def command() -> None:\n"
         "    for _ in range(100000): print('x' * 100)\n"
-        "module.command = command\n"
-        "sys.modules['rrpolicy.cli.analysis.query'] = module\n"
+        "module.query = command\n"
+        "sys.modules['rrpolicy.cli.analysis.estimate'] = sys.modules['__main__'] = module\n"
         "from rrpolicy.cli.main import main\n"
-        "sys.exit(main(['query']))\n"
+        "sys.exit(main(['estimate', 'query']))\n"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
@@ -192,6 +195,46 @@ def test_a_group_lists_its_commands(capsys):
     assert capsys.readouterr().out == listed
     assert main(["ledger", "shwo"]) == 2
     assert "did you mean 'ledger show'?" in capsys.readouterr().err
+
+
+def test_a_command_lists_those_below_it(capsys):
+    assert main(["estimate", "--help"]) == 0
+    listed = capsys.readouterr().out
+    assert all(f"\n    {name} " in listed for name in frame.COMMANDS if name.startswith("estimate "))
+    assert "rrpolicy estimate [OPTIONS] {BUNDLE}" in listed
+
+
+@pytest.mark.parametrize(("old", "new"), frame.OLD_NAMES.items())
+def test_an_old_name_works_and_says_what_it_is_now(old, new, capsys):
+    assert main([*new.split(), "--help"]) == 0
+    asked = capsys.readouterr()
+    assert main([old, "--help"]) == 0
+    told = capsys.readouterr()
+    assert (told.out, asked.err) == (asked.out, "")
+    assert told.err == f"note: `rrpolicy {old}` is now `rrpolicy {new}`; the old name works in this version only\n"
+    assert main(["help", old]) == 0
+    assert capsys.readouterr().out == asked.out
+
+
+@pytest.mark.parametrize("form", [["--json"], ["--format", "csv"], ["--format=json"]])
+def test_an_old_name_says_nothing_where_a_program_reads(pretend, capsys, form):
+    def command(json: bool = False, format: str = "table") -> None:  # noqa: A002
+        del json, format
+
+    pretend(command)
+
+    assert main(["query", *form]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_first_argument_is_a_command_below_if_it_is_the_name_of_one(tmp_path, monkeypatch, capsys):
+    (tmp_path / "query").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["estimate", "query"]) == 2
+    assert "`rrpolicy estimate query --help`" in capsys.readouterr().err
+    for bundle in (["./query"], ["--by", "sex", "query"]):
+        assert main(["estimate", *bundle]) == 2
+        assert "RR260" in capsys.readouterr().err
 
 
 def test_help_is_that_of_a_command_too(capsys):

@@ -1,4 +1,4 @@
-"""`rrpolicy evidence`: every clause cites what is there, or says that nothing is."""
+"""`rrpolicy report evidence`: every clause cites what is there, or says that nothing is."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_python_gathers_as_often_as_it_is_asked(bundles):
 
 
 def found(bundle, name, *options, capsys):
-    assert main(["evidence", str(bundle), "--for", name, "--format", "json", *options]) == 0
+    assert main(["report", "evidence", str(bundle), "--for", name, "--format", "json", *options]) == 0
     return json.loads(capsys.readouterr().out)
 
 
@@ -101,14 +101,26 @@ def test_the_public_page_holds_no_number_of_the_original(bundles, capsys):
     assert all(f["expected"] is None for f in manifest["utility"])
     assert not any("expected " in text for text in shown)
     assert any("expected " in c["text"] for a in audit["answers"] for c in a["citations"] if "utility" in c["where"])
-    assert main(["evidence", str(bundles / "told/public"), "--for", "dpia", "--page", "audit"]) == 2
+    assert main(["report", "evidence", str(bundles / "told/public"), "--for", "dpia", "--page", "audit"]) == 2
 
 
 @pytest.mark.parametrize("form", ["markdown", "html", "json", "oscal"])
 def test_the_same_bundle_gives_the_same_bytes_and_no_text_becomes_markup(bundles, tmp_path, form):
     for name in ("one", "two"):
         assert (
-            main(["evidence", str(bundles / "told"), "--for", "hipaa", "--format", form, "--out", str(tmp_path / name)])
+            main(
+                [
+                    "report",
+                    "evidence",
+                    str(bundles / "told"),
+                    "--for",
+                    "hipaa",
+                    "--format",
+                    form,
+                    "--out",
+                    str(tmp_path / name),
+                ]
+            )
             == 0
         )
     content = (tmp_path / "one").read_text()
@@ -118,18 +130,18 @@ def test_the_same_bundle_gives_the_same_bytes_and_no_text_becomes_markup(bundles
     if form not in {"json", "oscal"}:
         assert "<script" not in page
         assert "students" in page
-    assert main(["evidence", str(bundles / "told"), "--for", "hipaa", "--out", str(tmp_path / "one")]) == 4
+    assert main(["report", "evidence", str(bundles / "told"), "--for", "hipaa", "--out", str(tmp_path / "one")]) == 4
 
 
 def test_what_does_not_verify_is_no_evidence(bundles, tmp_path, capsys):
     bundle = Path(shutil.copytree(bundles / "told", tmp_path / "told"))
     (bundle / "public/README.md").write_text("edited")
 
-    assert main(["evidence", str(bundle), "--for", "dpia", "--out", str(tmp_path / "out.html")]) == 1
+    assert main(["report", "evidence", str(bundle), "--for", "dpia", "--out", str(tmp_path / "out.html")]) == 1
     assert not (tmp_path / "out.html").exists()
     assert "RR1" in capsys.readouterr().err
 
 
 def test_no_other_regime_is_known(bundles, capsys):
-    assert main(["evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
+    assert main(["report", "evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
     assert "one of: dpia, ema-0070, hipaa, iso27559, sp800-188" in capsys.readouterr().err

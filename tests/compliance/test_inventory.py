@@ -67,7 +67,7 @@ def office(_made, tmp_path, monkeypatch):
 
 def listed(capsys, *more: object) -> tuple[int, dict]:
     capsys.readouterr()
-    status = run("inventory", "policies", "--bundles", "kept", "--json", *(more or AUTUMN))
+    status = run("ledger", "inventory", "policies", "--bundles", "kept", "--json", *(more or AUTUMN))
     document = json.loads(capsys.readouterr().out)
     schema = json.loads(SCHEMA.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -85,7 +85,7 @@ def test_a_quarters_look(office, capsys):
     assert any(sentence.startswith("Reading disease: ") for sentence in one["risks"])
     assert one["soon"] == ["the waiver of protection (review board) ends: 2027-11-30"]
     assert found["unreleased"] == ["panel"]
-    assert run("inventory", "policies", "--bundles", "kept", *AUTUMN) == 0
+    assert run("ledger", "inventory", "policies", "--bundles", "kept", *AUTUMN) == 0
     told = capsys.readouterr().out
     assert "2 releases, on 2027-10-15; 0 to decide" in told
     assert "verified: by nobody" in told
@@ -116,11 +116,11 @@ def test_what_has_to_be_decided_comes_first_and_fails(office, capsys):
     one = found["releases"][0]
     assert (status, one["state"]) == (1, "recalled")
     assert any("exchanged columns; its bundle is still at kept/one" in what for what in one["decide"])
-    assert run("inventory", "policies", "--bundles", "kept", "--out", "page.html", *AUTUMN) == 1
+    assert run("ledger", "inventory", "policies", "--bundles", "kept", "--out", "page.html", *AUTUMN) == 1
     page = Path("page.html").read_text()
     assert page.index("To decide") < page.index("survey 1.0.0 as two")
     assert "exchanged columns" in page
-    assert run("inventory", "policies", "--bundles", "kept", "--out", "page.html", *AUTUMN) == 4
+    assert run("ledger", "inventory", "policies", "--bundles", "kept", "--out", "page.html", *AUTUMN) == 4
     shutil.rmtree("kept/one")
     assert listed(capsys)[0] == 0  # nothing is left to be taken away
 
@@ -204,7 +204,7 @@ def archived(office):
     assert run("sign", "kept/one", "--key", "steward.pem") == 0
     ledger = ("--ledger", "policies/releases.jsonl")
     Path("signers.toml").write_text("# kept as it is\n")
-    assert run("archive", "kept/one", "--out", "one.zip", *ledger, "--signers", "signers.toml") == 0
+    assert run("export", "archive", "kept/one", "--out", "one.zip", *ledger, "--signers", "signers.toml") == 0
     return Path("one.zip")
 
 
@@ -244,10 +244,10 @@ def test_the_ledger_of_an_archive_is_heeded_unless_another_is_named(archived, of
 
 
 def test_what_does_not_verify_is_not_archived(office):
-    assert run("archive", "kept/one/public", "--out", "a.zip") == 2
+    assert run("export", "archive", "kept/one/public", "--out", "a.zip") == 2
     report = Path("kept/one/audit/report.html")
     report.write_text("x")
-    assert run("archive", "kept/one", "--out", "a.zip") == 1
+    assert run("export", "archive", "kept/one", "--out", "a.zip") == 1
     assert not Path("a.zip").exists()
 
 
@@ -286,9 +286,9 @@ def test_an_archive_that_was_tampered_with_is_refused(archived, office, capsys, 
 
 
 def test_an_archive_is_never_overwritten_and_needs_a_whole_ledger(archived, office):
-    assert run("archive", "kept/one", "--out", "one.zip") == 4
+    assert run("export", "archive", "kept/one", "--out", "one.zip") == 4
     Path("cut.jsonl").write_text("{}\n")
-    assert run("archive", "kept/one", "--out", "two.zip", "--ledger", "cut.jsonl") == 4
+    assert run("export", "archive", "kept/one", "--out", "two.zip", "--ledger", "cut.jsonl") == 4
     assert not Path("two.zip").exists()
 
 

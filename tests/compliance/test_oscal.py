@@ -1,4 +1,4 @@
-"""`rrpolicy evidence --format oscal`: assessment results that NIST's schema accepts, and that claim no more than is so."""
+"""`rrpolicy report evidence --format oscal`: assessment results that NIST's schema accepts, and that claim no more than is so."""
 
 from __future__ import annotations
 
@@ -209,7 +209,20 @@ def test_public_says_nothing_of_audit_and_audit_says_that_it_is_confidential(bun
 def test_where_no_time_is_told_nothing_is_written(bundles, tmp_path, capsys):
     out = tmp_path / "out.json"
     assert (
-        main(["evidence", str(bundles / "bare/public"), "--for", "dpia", "--format", "oscal", "--out", str(out)]) == 2
+        main(
+            [
+                "report",
+                "evidence",
+                str(bundles / "bare/public"),
+                "--for",
+                "dpia",
+                "--format",
+                "oscal",
+                "--out",
+                str(out),
+            ]
+        )
+        == 2
     )
     assert "--as 2026-11-30" in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
@@ -217,7 +230,7 @@ def test_where_no_time_is_told_nothing_is_written(bundles, tmp_path, capsys):
 
 def test_text_of_others_stays_text_and_what_is_printed_is_what_is_written(bundles, tmp_path, capsys):
     out = tmp_path / "out.json"
-    command = ["evidence", str(bundles / "told"), "--for", "sp800-188", "--format", "oscal"]
+    command = ["report", "evidence", str(bundles / "told"), "--for", "sp800-188", "--format", "oscal"]
     assert main([*command, "--out", str(out)]) == 0
     capsys.readouterr()
     assert main(command) == 0

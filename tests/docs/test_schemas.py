@@ -89,7 +89,7 @@ LEDGER = ("ledger", "ledger-shown", "ledger-verification")
 
 
 def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["schema"]) == 0
+    assert main(["export", "schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert json.loads((SCHEMAS / "rrpolicy.policy-1.json").read_text()) == printed, "make schemas writes it again"
 

@@ -105,11 +105,22 @@ def test_a_seed_gives_the_same_and_every_form_says_what_it_is(survey, capsys, tm
     assert found.summary() in capsys.readouterr().out
     assert (tmp_path / "em.svg").read_text() == found.plot()
     assert found.to_csv().splitlines()[0] == asked(release).to_csv().splitlines()[0]
-    measures = ["association", str(release.folder), "a", "b", "--deflate", "--measure", "chi2", "--bootstrap", "60"]
+    measures = [
+        "estimate",
+        "association",
+        str(release.folder),
+        "a",
+        "b",
+        "--deflate",
+        "--measure",
+        "chi2",
+        "--bootstrap",
+        "60",
+    ]
     assert main(measures) == 0
     assert "chi2" in capsys.readouterr().out
     sql = "SELECT a, share() AS s FROM release WHERE c = 'in' GROUP BY a"
-    assert main(["query", str(release.folder), sql, "--bootstrap", "60", "--json"]) == 0
+    assert main(["estimate", "query", str(release.folder), sql, "--bootstrap", "60", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [r["s"] for r in rows] == [r["s"] for r in release.query(sql).rows]
     assert all(r["s_low"] < r["s"] < r["s_high"] for r in rows)

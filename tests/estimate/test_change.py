@@ -183,7 +183,7 @@ def test_releases_of_one_series_are_compared(kind, office, capsys):
     if kind == "ratio":
         assert found.to_frame()["estimate"].tolist() == pytest.approx((after / before).tolist())
     sql = "SELECT work, count(*) FROM release GROUP BY work"
-    assert main(["compare-estimates", str(office / "0-0"), str(office / "0-1"), "--query", sql, "--kind", kind]) == 0
+    assert main(["estimate", "compare", str(office / "0-0"), str(office / "0-1"), "--query", sql, "--kind", kind]) == 0
     assert "share their noise" in capsys.readouterr().out.replace("\n", " ")
 
 
@@ -196,7 +196,7 @@ def test_releases_of_people_with_several_records_are_compared_by_their_tables(ki
         write(office, table)
         rrpolicy.release(toml, office / name)
     sql = "SELECT work, count(*) FROM release GROUP BY work"
-    asked = ["compare-estimates", str(office / "one"), str(office / "two"), "--query", sql, "--kind", kind]
+    asked = ["estimate", "compare", str(office / "one"), str(office / "two"), "--query", sql, "--kind", kind]
 
     assert main([*asked, "--json"]) == 0
 

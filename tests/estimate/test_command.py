@@ -45,7 +45,7 @@ def test_csv_holds_no_formula_unless_it_is_asked_for(publish, made, capsys):
     release = open_release(folder)
     for arguments in (
         ["estimate", str(folder), "--by", "q,n"],
-        ["query", str(folder), "SELECT q, n, count(*) FROM release GROUP BY q, n"],
+        ["estimate", "query", str(folder), "SELECT q, n, count(*) FROM release GROUP BY q, n"],
     ):
         assert main([*arguments, "--format", "csv"]) == 0
 

@@ -241,22 +241,22 @@ def test_the_command_prints_what_the_function_returns(tmp_path, capsys):
     sql = "SELECT sex, count(*) AS n FROM release GROUP BY sex"
     capsys.readouterr()
 
-    assert main(["compare-estimates", *folders, "--query", sql, "--json", "--population", "--overlap", "0"]) == 0
+    assert main(["estimate", "compare", *folders, "--query", sql, "--json", "--population", "--overlap", "0"]) == 0
 
     told = json.loads(capsys.readouterr().out)
     found = rrpolicy.compare_estimates(folders, lambda r: r.query(sql, "population"), overlap=0)
     assert told == json.loads(json.dumps(found.to_dict()))
-    assert main(["compare-estimates", *folders, "--query", sql, "--kind", "trend"]) == 0
+    assert main(["estimate", "compare", *folders, "--query", sql, "--kind", "trend"]) == 0
     trend = capsys.readouterr().out
     assert "slopes" in trend
     assert "times were not stated: the releases are taken to be at 0, 1, 2 and so on" in trend
-    assert main(["compare-estimates", *folders, "--query", sql, "--kind", "trend", "--time", "1", "--time", "3"]) == 0
+    assert main(["estimate", "compare", *folders, "--query", sql, "--kind", "trend", "--time", "1", "--time", "3"]) == 0
     assert "times were not stated" not in capsys.readouterr().out
-    assert main(["compare-estimates", *folders, "--query", sql]) == 0
+    assert main(["estimate", "compare", *folders, "--query", sql]) == 0
     assert capsys.readouterr().out.startswith(
         "Differences: survey-pram 1.0.0 (release 2) less survey-pram 1.0.0 (release 1)"
     )
-    assert main(["compare-estimates", folders[0], "--query", sql]) == 2
+    assert main(["estimate", "compare", folders[0], "--query", sql]) == 2
     assert "RR572" in capsys.readouterr().err
 
 

@@ -167,7 +167,7 @@ def test_what_has_no_covariance_is_refused(release):
 
 def test_on_the_command_line(release, capsys):
     folder = str(release.folder)
-    assert main(["query", folder, SHARE, "--pairwise", "--json"]) == 0
+    assert main(["estimate", "query", folder, SHARE, "--pairwise", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "rrpolicy.pairwise/1"
     assert [(row["region"], row["region_other"]) for row in document["rows"]] == list(combinations(REGIONS, 2))

@@ -271,7 +271,7 @@ def test_rows_that_sum_over_a_column_come_last_unless_asked_otherwise(release):
 def test_the_command_prints_json(folder, capsys):
     sql = "SELECT sex, count(*) FROM release WHERE age = 'old' GROUP BY sex"
 
-    assert main(["query", str(folder), sql, "--json"]) == 0
+    assert main(["estimate", "query", str(folder), sql, "--json"]) == 0
 
     document = json.loads(capsys.readouterr().out)
     assert document["rows"] == open_release(folder).crosstab("sex", "age = 'old'").to_dict()["rows"]
@@ -281,9 +281,9 @@ def test_the_command_prints_json(folder, capsys):
 def test_the_command_prints_tables_and_csv(folder, capsys):
     sql = "SELECT sex, count(*) AS n, share() AS s FROM release GROUP BY CUBE (sex)"
 
-    assert main(["query", str(folder), sql, "--population"]) == 0
+    assert main(["estimate", "query", str(folder), sql, "--population"]) == 0
     text = capsys.readouterr().out
-    assert main(["query", str(folder), sql, "--format", "csv"]) == 0
+    assert main(["estimate", "query", str(folder), sql, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
 
     assert "population's shares" in text

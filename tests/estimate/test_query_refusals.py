@@ -129,7 +129,7 @@ def test_what_is_expected_instead_answers_the_same_and_runs(folder, sql, instead
 
 
 def test_refusals_end_with_status_2_and_their_code(folder, capsys):
-    assert main(["query", str(folder), "SELECT DISTINCT sex FROM release"]) == 2
+    assert main(["estimate", "query", str(folder), "SELECT DISTINCT sex FROM release"]) == 2
     assert "RR272" in capsys.readouterr().err
     assert main(["explain", "RR272"]) == 0
     assert "HAVING" in capsys.readouterr().out

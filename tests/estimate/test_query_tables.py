@@ -97,7 +97,7 @@ def test_categories_without_a_row_are_left_out_and_it_is_said(release, tmp_path,
     counts = {r["town"]: r["n"] for r in opened.query("SELECT town, count(*) AS n FROM release GROUP BY town").rows}
     assert {r["where"]: r["n"] for r in found.rows} == {"coast": counts["a"], "hills": counts["b"]}
     assert found.notes == ("1 of 3 categories of 'town' have no row in “labels”: left out",)
-    call = ["query", str(opened.folder), sql, "--table", f"labels={labels}", "--format", "csv"]
+    call = ["estimate", "query", str(opened.folder), sql, "--table", f"labels={labels}", "--format", "csv"]
     assert main(call) == 0
     assert next(csv.DictReader(io.StringIO(capsys.readouterr().out)))["where"] == "coast"
 
@@ -135,7 +135,7 @@ def test_a_table_that_is_none_is_refused(release, tmp_path, capsys):
     for given in (tmp_path / "none.csv", tmp_path, 7, {"code": [1, 2], "name": ["a"]}):
         with pytest.raises(PolicyError, match="RR508"):
             opened.query(sql, tables={"l": given})
-    assert main(["query", str(opened.folder), sql, "--table", "labels.csv"]) == 2
+    assert main(["estimate", "query", str(opened.folder), sql, "--table", "labels.csv"]) == 2
     assert "RR250" in capsys.readouterr().err
     for what, code in (("count(l.rank)", "RR272"), ("max(l.rank)", "RR272"), ("avg(l.name)", "RR274")):
         with pytest.raises(PolicyError, match=code):

@@ -148,13 +148,13 @@ def test_r_s_survey_computes_the_same(survey, tmp_path):
 
 def test_the_command_writes_parquet_that_tells_its_scale(mixed, tmp_path, capsys):
     out = tmp_path / "w.parquet"
-    assert main(["replicates", str(mixed), "--by", "sex,wide", "--out", str(out)]) == 0
+    assert main(["estimate", "replicates", str(mixed), "--by", "sex,wide", "--out", str(out)]) == 0
     table = pq.read_table(out)
     assert table.column_names[:4] == ["sex", "wide", "weight", "rep_1"]
     scale = float(table.schema.metadata[b"rrpolicy.scale"])
     assert f"scale {scale!r}" in capsys.readouterr().err
-    assert main(["replicates", str(mixed), "--by", "sex", "--out", str(out)]) == 4
-    assert main(["replicates", str(mixed), "--by", "sex", "--out", str(tmp_path / "w.xlsx")]) == 2
+    assert main(["estimate", "replicates", str(mixed), "--by", "sex", "--out", str(out)]) == 4
+    assert main(["estimate", "replicates", str(mixed), "--by", "sex", "--out", str(tmp_path / "w.xlsx")]) == 2
     assert "RR515" in capsys.readouterr().err
     assert sorted(p.name for p in tmp_path.iterdir()) == ["bundle", "w.parquet"]
 

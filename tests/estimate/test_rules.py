@@ -335,7 +335,7 @@ def test_a_rule_that_is_named_is_that_of_the_search_without_a_note_of_choice(mix
     assert any("chosen by their estimates" in note for note in searched.notes)
     assert not any("chosen by their estimates" in note for note in found.notes)
     assert "sure" not in found.to_frame()
-    assert main(["rules", str(mixed), "--rule", rule, "--rule", "plain = 10 -> sex = m", "--json"]) == 0
+    assert main(["estimate", "rules", str(mixed), "--rule", rule, "--rule", "plain = 10 -> sex = m", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [row["confidence"] for row in document["rows"]] == pytest.approx(
         [named.confidence, release.rule("plain = 10 -> sex = m").rules[0].confidence]
@@ -383,13 +383,13 @@ def test_names_and_categories_of_any_spelling_can_stand_in_a_rule(mixed):
 def test_what_is_no_rule_is_refused(mixed, capsys, rule, code):
     with pytest.raises(PolicyError, match=code):
         rrpolicy.open_release(mixed).rule(rule)
-    assert main(["rules", str(mixed), "--rule", rule]) == 2
+    assert main(["estimate", "rules", str(mixed), "--rule", rule]) == 2
     assert code in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("given", [[], ["--min-support", "0.1"], ["--rule", "sex = f -> wide = a", "--longest", "2"]])
 def test_either_thresholds_or_rules_are_asked_for(mixed, capsys, given):
-    assert main(["rules", str(mixed), *given]) == 2
+    assert main(["estimate", "rules", str(mixed), *given]) == 2
     assert "RR250" in capsys.readouterr().err
 
 

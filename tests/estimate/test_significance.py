@@ -66,7 +66,7 @@ def test_no_text_shows_zeros_and_data_have_every_digit(folder, capsys):
     held = rrpolicy.what_holds(release.to_pandas(), ["sex", "ill"], randomised=["sex"])
     assert "p_value < 0.001" in held.summary()
     assert f"p_value = {test.p_value}" in held.to_csv()
-    assert main(["glm", str(folder), "ill ~ sex"]) == 0
+    assert main(["estimate", "glm", str(folder), "ill ~ sex"]) == 0
     assert "0.000000" not in capsys.readouterr().out
 
 
@@ -117,5 +117,5 @@ def test_a_heading_says_how_many_records_there_are_and_that_a_condition_s_share_
     assert some.startswith("of 2,000 records in the release, those that satisfy the condition (how many is estimated ")
     exact = release.crosstab("plain", "sample.yr = 2024").summary().splitlines()[1]
     assert exact.startswith("of 2,000 records in the release, those that satisfy the condition; exact")
-    assert main(["query", str(folder), "SELECT avg(ill) FROM release WHERE sex = 'F'"]) == 0
+    assert main(["estimate", "query", str(folder), "SELECT avg(ill) FROM release WHERE sex = 'F'"]) == 0
     assert "of 2,000 records in the release" in capsys.readouterr().out

@@ -146,7 +146,7 @@ def test_sql_and_the_command_line_have_them_by_a_table(survey, tmp_path, capsys)
     np.testing.assert_allclose(found.se()[:, 0], means.se(), rtol=1e-9)
     np.testing.assert_allclose(found.estimate[:, 1], means.estimate * means.sizes, rtol=1e-9)
     assert any("not of 'age' itself" in note for note in found.notes)
-    assert main(["query", str(survey.folder), sql, "--table", f"m={numbers}", "--format", "csv"]) == 0
+    assert main(["estimate", "query", str(survey.folder), sql, "--table", f"m={numbers}", "--format", "csv"]) == 0
     first = capsys.readouterr().out.splitlines()[1].split(",")
     assert float(first[1]) == pytest.approx(means.estimate[0])
 
@@ -498,8 +498,8 @@ def test_a_query_takes_limits_of_bins_without_an_end(survey, capsys):
     assert np.isfinite(found.conf_int()).all()
     assert np.isinf(survey.query(sql).conf_int()).any()
     folder = str(survey.folder)
-    assert main(["query", folder, sql, "--limits", "income=,100", "--format", "csv"]) == 0
+    assert main(["estimate", "query", folder, sql, "--limits", "income=,100", "--format", "csv"]) == 0
     assert capsys.readouterr().out == found.to_csv()
     for stops, code in (("income", "RR250"), ("income=1", "RR250"), ("income=a,b", "RR250"), ("sex=0,1", "RR532")):
-        assert main(["query", folder, sql, "--limits", stops]) == 2
+        assert main(["estimate", "query", folder, sql, "--limits", stops]) == 2
         assert code in capsys.readouterr().err

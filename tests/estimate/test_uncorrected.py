@@ -201,7 +201,7 @@ def test_numbers_are_those_of_the_table(tmp_path, capsys):
         for source in (pa.Table.from_pandas(frame), tmp_path / "t.csv", str(tmp_path / "t.csv"))
     ]
     assert all(other.statements == held.statements for other in others)
-    arguments = ["what-holds", str(tmp_path / "t.csv"), "sex", "ill", "--doubly-stochastic", "sex"]
+    arguments = ["estimate", "what-holds", str(tmp_path / "t.csv"), "sex", "ill", "--doubly-stochastic", "sex"]
     assert main([*arguments, "--half", "sex", "--half", "ill", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads(json.dumps(others[1].to_dict(), allow_nan=False))
@@ -261,9 +261,9 @@ def test_too_many_cells_are_refused():
 
 def test_the_command_speaks_of_a_release_or_of_two_columns(tmp_path, capsys):
     (tmp_path / "t.csv").write_text("p,q\na,x\nb,y\n")
-    assert main(["what-holds", str(tmp_path / "t.csv"), "p"]) == 2
+    assert main(["estimate", "what-holds", str(tmp_path / "t.csv"), "p"]) == 2
     assert "RR505" in capsys.readouterr().err
-    assert main(["what-holds", str(tmp_path / "t.csv"), "--half", "p"]) == 2
+    assert main(["estimate", "what-holds", str(tmp_path / "t.csv"), "--half", "p"]) == 2
     assert "RR505" in capsys.readouterr().err
 
 

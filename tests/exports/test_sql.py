@@ -503,13 +503,13 @@ def test_the_command_prints_one_statement(case: Case, capsys: Any) -> None:
 
     policy = case.policy(MECHANISMS["pram"])
     for statement in ("counts", "units", "expansion"):
-        assert main(["sql", str(policy), "--dialect", "postgres", "--statement", statement]) == 0
+        assert main(["export", "sql", str(policy), "--dialect", "postgres", "--statement", statement]) == 0
         assert capsys.readouterr().out == getattr(rrpolicy.sql(policy, "postgres"), statement) + "\n"
     policy.write_text(policy.read_text().replace('"identifier"', '"excluded"'))
-    assert main(["sql", str(policy), "--dialect", "postgres", "--statement", "units"]) == 2
+    assert main(["export", "sql", str(policy), "--dialect", "postgres", "--statement", "units"]) == 2
     assert "RR592" in capsys.readouterr().err
-    assert main(["sql", str(policy), "--dialect", "teradata"]) == 2
+    assert main(["export", "sql", str(policy), "--dialect", "teradata"]) == 2
     with pytest.raises(PolicyError, match="RR250"):
         rrpolicy.sql(policy, "teradata")
     for dialect in DIALECTS:
-        assert main(["sql", str(policy), "--dialect", dialect]) == 0
+        assert main(["export", "sql", str(policy), "--dialect", dialect]) == 0

@@ -52,11 +52,15 @@ ALSO = (
     *(
         "estimate release --by sex --json",
         "estimate release --by sex --format csv",
-        "what-holds people.csv sex disease",
+        "estimate what-holds people.csv sex disease",
     ),
-    *("query release 'SELECT sex, count(*) FROM release GROUP BY sex' --json", "packs --json", "plugins --json"),
-    *("ledger show releases.ledger --json", "ledger verify releases.ledger --json", "inventory policies --json"),
-    *(f"evidence release --for {regime}" for regime in ("dpia", "ema-0070", "hipaa", "iso27559", "sp800-188")),
+    *(
+        "estimate query release 'SELECT sex, count(*) FROM release GROUP BY sex' --json",
+        "init packs --json",
+        "plugins --json",
+    ),
+    *("ledger show releases.ledger --json", "ledger verify releases.ledger --json", "ledger inventory policies --json"),
+    *(f"report evidence release --for {regime}" for regime in ("dpia", "ema-0070", "hipaa", "iso27559", "sp800-188")),
     *(f"export release --for {p}" for p in ("r", "stata", "spss", "duckdb", "postgres", "sqlite", "ansi")),
     *("report release --page public --format json", "plan policy.toml --verbose", "check policy.toml --json"),
 )

@@ -315,14 +315,14 @@ def the_board_looks_once_a_quarter(office: Office) -> None:
     office.path("kept").mkdir()
     for name in ("release-1", "release-3", "release-4"):
         shutil.move(office.path(name), office.path("kept") / name)
-    assert office.run("inventory", ".", "--bundles", "kept", "--json", "--today", AUTUMN) == 1
+    assert office.run("ledger", "inventory", ".", "--bundles", "kept", "--json", "--today", AUTUMN) == 1
     found = json.loads(office.told)
     states = {one["label"]: one["state"] for one in found["releases"]}
     assert states == {"q1": "recalled", "q2": "replaced", "race": "in use", "q3": "in use", "q2b": "in use"}
     decide = [what for one in found["releases"] for what in one["decide"]]
     assert any("its bundle is still at" in what for what in decide)
     assert sum("nobody has signed it" in what for what in decide) == 2
-    assert office.run("inventory", ".", "--bundles", "kept", "--out", "board.html", "--today", AUTUMN) == 1
+    assert office.run("ledger", "inventory", ".", "--bundles", "kept", "--out", "board.html", "--today", AUTUMN) == 1
     assert "Recalled" in office.path("board.html").read_text() or "recalled" in office.path("board.html").read_text()
 
 
@@ -331,7 +331,7 @@ def an_audit_from_the_archive_alone(office: Office) -> None:
     for who in ("steward", "approver"):
         office.passes("sign", bundle, "--key", office.key(who))
     kept = ("--ledger", "releases.jsonl", "--signers", "signers.toml")
-    office.passes("archive", bundle, "--out", "../q3.zip", *kept)
+    office.passes("export", "archive", bundle, "--out", "../q3.zip", *kept)
     signers = office.path("signers.toml").read_text()
     for clone in ("one", "two"):
         shutil.rmtree(office.folder / clone)

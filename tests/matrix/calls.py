@@ -20,16 +20,16 @@ ELSEWHERE: Mapping[str, str] = {
     "plan": "reads a policy and a table",
     "compare": "compares policies",
     "check-table": "measures a table that somebody else anonymised",
-    "schema": "prints a schema",
-    "sql": "prints SQL for a policy",
-    "packs": "lists baselines",
+    "export schema": "prints a schema",
+    "export sql": "prints SQL for a policy",
+    "init packs": "lists baselines",
     "test": "holds policies to small tables",
     "ledger init": "begins a ledger",
-    "inventory": "lists what policies and ledgers know",
+    "ledger inventory": "lists what policies and ledgers know",
     "ledger show": "reads a ledger",
     "ledger verify": "reads a ledger",
     "release": "makes every release of the matrix",
-    "randomize": "randomises a person's answers",
+    "collect randomize": "randomises a person's answers",
     "collect": "makes a release of answers",
     "keys new": "makes a key",
     "demo": "writes the demo table",
@@ -48,7 +48,7 @@ UNCALLED: Mapping[str, str] = {
     "--reference": "goes with a policy that names a population",
     "--withdraw": "takes an entry of a ledger whose release never appeared",
     "--reason": "goes with --withdraw",
-    "archive --ledger": "takes the ledger of a release that stands in one",
+    "export archive --ledger": "takes the ledger of a release that stands in one",
     "--by": "goes with --budget and --recall; tests/governance/ledger asks for it",
     "--budget": "takes a policy; tests/governance/ledger asks for it",
     "--recall": "ends the use of a release; tests/governance/ledger and tests/attest ask for it",
@@ -57,7 +57,7 @@ UNCALLED: Mapping[str, str] = {
     "--as-of": "goes with --signers",
     "--unsigned": "goes with a release that requires signatures; tests/outputs asks for it",
     "--join": "takes a ledger of two branches",
-    "what-holds --table": "names a table inside a database",
+    "estimate what-holds --table": "names a table inside a database",
     "--root": "takes a folder of policies",
 }
 """Option -> why no call of the matrix has it."""
@@ -302,20 +302,20 @@ def _on_a_release(options: Calls) -> Calls:
 
 CALLS: Mapping[str, Calls] = {
     "estimate": _on_a_release(_estimate),
-    "query": _on_a_release(_query),
-    "association": _on_a_release(_association),
-    "independence": _on_a_release(_independence),
-    "glm": _on_a_release(_glm),
-    "loglinear": _on_a_release(_loglinear),
-    "rules": _on_a_release(_rules),
-    "replicates": _on_a_release(_replicates),
-    "what-holds": _what_holds,
+    "estimate query": _on_a_release(_query),
+    "estimate association": _on_a_release(_association),
+    "estimate independence": _on_a_release(_independence),
+    "estimate glm": _on_a_release(_glm),
+    "estimate loglinear": _on_a_release(_loglinear),
+    "estimate rules": _on_a_release(_rules),
+    "estimate replicates": _on_a_release(_replicates),
+    "estimate what-holds": _what_holds,
     "verify": _on_a_release(_verify),
     "attack": _on_a_release(_attack),
     "report": _on_a_release(_report),
     "export": _on_a_release(_export),
-    "archive": _on_a_release(_archive),
-    "evidence": _on_a_release(_evidence),
+    "export archive": _on_a_release(_archive),
+    "report evidence": _on_a_release(_evidence),
     "sign": _sign,
     "ledger add": _add_to_ledger,
 }
@@ -356,5 +356,5 @@ def _diff(a: Asked, b: Asked) -> Iterator[Call]:
     yield [str(a.made.policy), str(b.made.policy), "--data"]
 
 
-PAIRED = {"compare-estimates": _compared, "estimate": _changed, "attack": _attacked, "diff": _diff}
+PAIRED = {"estimate compare": _compared, "estimate": _changed, "attack": _attacked, "diff": _diff}
 """Command -> a function that yields the arguments of its calls on two releases."""

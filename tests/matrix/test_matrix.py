@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from importlib import import_module
 from itertools import product
 
 import pytest
 import typer
 
-from rrpolicy.cli.main import COMMANDS, command_module, main
+from rrpolicy.cli.main import COMMANDS, command_function, main
 
 from .calls import CALLS, ELSEWHERE, PAIRED, UNCALLED, VERDICTS, Asked
 from .releases import KINDS, PAIRS, Made, make
@@ -79,7 +78,7 @@ def test_every_command_has_a_row():
 def test_every_option_is_asked_for(command, ask):
     """A new option is in a call, or it is said why not."""
     app = typer.Typer(add_completion=False)
-    app.command()(import_module(command_module(command)).command)
+    app.command()(command_function(command))
     one = ask("series, first")
     calls = [
         *(CALLS[command](one) if command in CALLS else ()),

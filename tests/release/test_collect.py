@@ -152,7 +152,12 @@ def test_files_are_collected_and_analysts_need_nothing_else(
     assert [name for name, _ in commands] == ["verify", "estimate"]
     for name, rest in commands:
         assert main([name, *rest.split()]) == 0
-    assert main(["query", str(tmp_path / "b"), "SELECT ill, count(*) AS n FROM release GROUP BY ill", "--json"]) == 0
+    assert (
+        main(
+            ["estimate", "query", str(tmp_path / "b"), "SELECT ill, count(*) AS n FROM release GROUP BY ill", "--json"]
+        )
+        == 0
+    )
     capsys.readouterr()
     same = (village / "bundle" / "public" / name for name in ("estimate.sql", "weights/ill.csv", "README.md"))
     assert all(p.read_bytes() == (tmp_path / "b" / p.relative_to(village / "bundle")).read_bytes() for p in same)

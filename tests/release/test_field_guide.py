@@ -28,18 +28,18 @@ def test_the_guide_runs_as_printed(
     monkeypatch.chdir(tmp_path)
     Path("policy.toml").write_text(block("toml"))
     commands = [shlex.split(line, comments=True)[1:] for line in block("sh").splitlines()]
-    assert [c[0] for c in commands] == ["plan", "randomize", "randomize", "collect"]
+    assert [c[0] for c in commands] == ["plan", "collect", "collect", "collect"]
     plan, questions, one, collect = commands
 
     assert main(plan) == 0
-    assert "next: rrpolicy randomize plan.questionnaire.json" in capsys.readouterr().out
+    assert "next: rrpolicy collect randomize plan.questionnaire.json" in capsys.readouterr().out
     assert main(questions) == 0
     assert "epsilon 2.9999" in capsys.readouterr().out
     assert main(one) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["sex", "age_group", "ill"]
     text = "sex,age,ill\n" + "".join(f"{p['sex']},{p['age']},{p['ill'] or ''}\n" for p in people(10_000))
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert main(["randomize", "plan.questionnaire.json", "--csv"]) == 0
+    assert main(["collect", "randomize", "plan.questionnaire.json", "--csv"]) == 0
     Path("answers.csv").write_text(capsys.readouterr().out)
     assert main(collect) == 0
     assert main(["verify", "bundle"]) == 0

@@ -67,7 +67,7 @@ def test_something_else_in_place_of_a_file(copied, how, name):
     replace_file(case.bundle / "public" / name, how)
     assert run("verify", case.bundle) == 1
     assert run("estimate", case.bundle / "public", "--by", "sex") == 2
-    assert run("query", case.bundle / "public", "SELECT count(*) FROM release", "--no-verify") == 2
+    assert run("estimate", "query", case.bundle / "public", "SELECT count(*) FROM release", "--no-verify") == 2
     assert run("report", case.bundle, "--page", "public") == 2
 
 

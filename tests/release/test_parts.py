@@ -105,13 +105,23 @@ def test_all_that_reads_a_release_reads_its_files_as_one(cut, tmp_path, capsys, 
         told = f"SELECT count(*) FROM '{public}/data/*.parquet' WHERE hours = {hours}"
         ((n,),) = duckdb.sql(told).fetchall()
         capsys.readouterr()
-        assert run("query", cut.bundle, f"SELECT count(*) FROM release WHERE hours = {hours}", "--format", "csv") == 0
+        assert (
+            run(
+                "estimate",
+                "query",
+                cut.bundle,
+                f"SELECT count(*) FROM release WHERE hours = {hours}",
+                "--format",
+                "csv",
+            )
+            == 0
+        )
         assert str(n) in capsys.readouterr().out
     for command in (
         ["estimate", cut.bundle, "--by", "age_group"],
         ["report", cut.bundle, "--format", "json"],
         ["report", public, "--format", "json"],
-        ["evidence", cut.bundle, "--for", "dpia"],
+        ["report", "evidence", cut.bundle, "--for", "dpia"],
         ["attack", cut.bundle, "--source", source],
         ["compare", cut.case.policy, cut.bundle],
         ["check-table", f"{public}/data/*.parquet", "--qi", "sex,level"],

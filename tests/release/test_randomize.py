@@ -1,4 +1,4 @@
-"""`rrpolicy randomize`: what is asked, what is refused, and that what is sent is drawn by exactly the matrices promised."""
+"""`rrpolicy collect randomize`: what is asked, what is refused, and that what is sent is drawn by exactly the matrices promised."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_what_cannot_be_randomised_is_refused_and_not_repeated(
     assert f"RR522: record 2: {told}" in str(refused.value)
 
     file = str(tmp_path / "plan.questionnaire.json")
-    assert main(["randomize", file, "--record", json.dumps(record)]) == 3
+    assert main(["collect", "randomize", file, "--record", json.dumps(record)]) == 3
     printed = capsys.readouterr()
     assert printed.out == ""
     assert told in printed.err
@@ -217,19 +217,19 @@ def test_the_command_reads_and_prints_lines_in_their_order(
     asked: Questionnaire, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = str(tmp_path / "plan.questionnaire.json")
-    assert main(["randomize", file, "--record", '{"sex": "f", "age": 37, "ill": null}']) == 0
+    assert main(["collect", "randomize", file, "--record", '{"sex": "f", "age": 37, "ill": null}']) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["sex", "age_group", "ill"]
 
     lines = [{"sex": "f", "age": 70 if i % 2 else 3, "ill": "no"} for i in range(2000)]
     text = "\n".join(map(json.dumps, lines))
     monkeypatch.setattr("sys.stdin", io.StringIO(text))
-    assert main(["randomize", file]) == 0
+    assert main(["collect", "randomize", file]) == 0
     sent = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kept = sum(s["age_group"] == ("65+" if r["age"] == 70 else "0-39") for s, r in zip(sent, lines, strict=True))
     assert 1050 < kept < 1350  # 3/5 of them; one in three if the order were lost
 
     (tmp_path / "in.csv").write_text("ill,sex,age\n,m,64\nyes,f,0\n")
-    assert main(["randomize", file, str(tmp_path / "in.csv")]) == 0
+    assert main(["collect", "randomize", file, str(tmp_path / "in.csv")]) == 0
     printed = capsys.readouterr().out.splitlines()
     assert printed[0] == "sex,age_group,ill"
     assert len(printed) == 3
@@ -240,17 +240,17 @@ def test_the_command_reads_and_prints_lines_in_their_order(
         ("c.jsonl", "\n"),
     ):
         (tmp_path / name).write_text(content)
-        assert main(["randomize", file, str(tmp_path / name)]) == 3
+        assert main(["collect", "randomize", file, str(tmp_path / name)]) == 3
         assert "RR522" in capsys.readouterr().err
-    assert main(["randomize", file, str(tmp_path / "none.jsonl")]) == 3
-    assert main(["randomize", file, str(tmp_path / "in.csv"), "--record", "{}"]) == 2
+    assert main(["collect", "randomize", file, str(tmp_path / "none.jsonl")]) == 3
+    assert main(["collect", "randomize", file, str(tmp_path / "in.csv"), "--record", "{}"]) == 2
     capsys.readouterr()
 
 
 def test_what_is_asked_and_promised_can_be_read(
     asked: Questionnaire, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["randomize", str(tmp_path / "plan.questionnaire.json"), "--questions"]) == 0
+    assert main(["collect", "randomize", str(tmp_path / "plan.questionnaire.json"), "--questions"]) == 0
     told = capsys.readouterr().out
     assert (
         "age: 0-39, 40-64, 65+; answer with one of them, or with a number from 0, which becomes the one that it lies in"

@@ -230,7 +230,10 @@ def test_several_records_a_person_from_plan_to_estimate(case: Case, capsys: Any)
     assert "--population" not in capsys.readouterr().out
     assert run("estimate", bundle / "public", "--by", "sex", "--population") == 2
     assert "RR247" in codes(capsys)
-    assert run("query", bundle / "public", "SELECT sex, count(*) FROM release GROUP BY sex", "--population") == 2
+    assert (
+        run("estimate", "query", bundle / "public", "SELECT sex, count(*) FROM release GROUP BY sex", "--population")
+        == 2
+    )
     assert "RR247" in codes(capsys)
     release = open_release(bundle / "public")
     for ask in (

@@ -181,7 +181,7 @@ def test_the_page_says_what_cannot_be_counted_and_that_it_protects_nobody(folder
         "withholding protects nobody, as every requirement is held against somebody who has the probabilities" in page
     )
     assert "found = release.what_holds()" in page
-    assert "rrpolicy what-holds ." in page
+    assert "rrpolicy estimate what-holds ." in page
     assert "The number achieved is a statistic of the original table and not published." in page
     assert "attribute-disclosure" in page
     assert "probability of at most" not in page
@@ -396,7 +396,7 @@ def test_columns_left_alone_are_counted_exactly(folder, capsys):
         assert main([command, str(folder / "fixed-kept.toml")]) == 0
         assert "withheld" in capsys.readouterr().out
     assert main(["release", str(folder / "fixed-kept.toml"), "--out", str(folder / "again")]) == 0
-    assert "rrpolicy what-holds" in capsys.readouterr().out
+    assert "rrpolicy estimate what-holds" in capsys.readouterr().out
 
 
 def test_what_holds_is_what_holds_of_the_published_matrices(folder):

@@ -126,7 +126,7 @@ def test_public_alone_is_verified_with_the_statement_beside_it(bundle, keys, tmp
 def test_a_release_that_requires_signatures_is_verified_with_them_alone(demanding, keys, capsys):
     assert run("verify", demanding) == 1
     assert "RR136" in capsys.readouterr().out
-    assert run("evidence", demanding, "--for", "dpia") == 1
+    assert run("report", "evidence", demanding, "--for", "dpia") == 1
     assert run("sign", demanding, "--key", keys / "steward.pem") == 0
     assert "next: 1 more to sign" in capsys.readouterr().out
     assert run("verify", demanding, *signed_by(keys, "steward")) == 1
@@ -135,7 +135,7 @@ def test_a_release_that_requires_signatures_is_verified_with_them_alone(demandin
 
     assert run("sign", demanding, "--key", keys / "approver.pem") == 0
     assert run("verify", demanding, *signed_by(keys, "steward", "approver")) == 0
-    assert run("evidence", demanding, "--for", "dpia", *signed_by(keys, "steward", "approver")) == 0
+    assert run("report", "evidence", demanding, "--for", "dpia", *signed_by(keys, "steward", "approver")) == 0
     assert run("verify", demanding) == 1
 
 

@@ -257,9 +257,9 @@ def test_an_approval_of_something_else_beside_a_release_is_found(bundle, keys, c
 
 def test_evidence_and_attacks_of_an_approved_release(bundle, keys, capsys):
     assert run("attack", bundle, "--source", "demo:survey", "--write") == 0  # an approval is no signature of audit/
-    assert run("evidence", bundle, "--for", "iso27559") == 1
+    assert run("report", "evidence", bundle, "--for", "iso27559") == 1
     signed(bundle, keys, "desk-a", "desk-b")
-    assert run("evidence", bundle, "--for", "iso27559", "--signers", "signers.toml") == 0
+    assert run("report", "evidence", bundle, "--for", "iso27559", "--signers", "signers.toml") == 0
     assert run("report", bundle, "--page", "audit", "--out", "page.html") == 0
     assert "Policy approved" in Path("page.html").read_text()
 

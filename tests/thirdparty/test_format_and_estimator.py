@@ -124,7 +124,7 @@ def test_it_is_released_verified_and_estimated_from_the_command_line(folder, cap
     assert "ridge regression" in json.dumps(ridge)
     assert "biased" in json.dumps(ridge)
     assert json.dumps(moment) != json.dumps(ridge)
-    run("query", "bundle", "SELECT avg(income) AS m FROM release WHERE sex = 'f'", "--plugin", "acme-arrow")
+    run("estimate", "query", "bundle", "SELECT avg(income) AS m FROM release WHERE sex = 'f'", "--plugin", "acme-arrow")
     run("report", "bundle/public", "--plugin", "acme-arrow", "--out", "page.html")
     assert "sex" in Path("page.html").read_text()
 

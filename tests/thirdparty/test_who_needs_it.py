@@ -120,7 +120,7 @@ def commands(folder: Path, out: Path) -> dict[str, list[list[str]]]:
         "`report` in its form": [["report", bundle, "--format", "acme-card"]],
         "`estimate`, `query`": [
             ["estimate", bundle, "--by", "sex"],
-            ["query", bundle, "SELECT sex, count(*) FROM release GROUP BY sex"],
+            ["estimate", "query", bundle, "SELECT sex, count(*) FROM release GROUP BY sex"],
         ],
         "`estimate` by its estimator": [["estimate", bundle, "--by", "sex", "--estimator", "acme-ridge"]],
     }

@@ -1,13 +1,15 @@
-"""`rrpolicy estimate BUNDLE`."""
+"""`rrpolicy estimate BUNDLE`, and the commands below it: estimates from a release."""
 
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from rrpolicy import api
 from rrpolicy.cli.analysis.common_options import (
     AsJson,
     Bundle,
@@ -25,12 +27,20 @@ from rrpolicy.cli.analysis.common_options import (
     Where,
     inference_target,
     open_for_analysis,
+    parse_categories,
     print_result,
     run_question,
     split_names,
 )
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.escaping.printable import line
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.association.association import Association
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.results.result import Result
+    from rrpolicy.estimate.sums.category_values import Limits
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -118,3 +128,448 @@ def command(  # noqa: PLR0917 each option is one
 
 _UNWEIGHTED = "\nfor this table, every record alike: --design none; as data: --format csv or --json"
 _AS_DATA = "\nas data: --format csv or --json"
+
+
+def query(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    sql: Annotated[
+        str, typer.Argument(help="SELECT columns, aggregates FROM release WHERE … GROUP BY …", metavar="SQL")
+    ],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A small table of your own that the query joins, such as labels=labels.csv; repeat it for several.",
+            metavar="NAME=FILE",
+        ),
+    ] = None,
+    limits: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The least and the largest value of a column in bins of which the first or last has no end, for avg "
+            "and sum, such as income=0,250000 or income=,250000; repeat it for several.",
+            metavar="COLUMN=LOW,HIGH",
+        ),
+    ] = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    bootstrap: Draws = None,
+    seed: Seed = 0,
+    *,
+    population: Population = False,
+    pairwise: Paired = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Ask a release in SQL: counts, shares, sums and averages come corrected, with standard errors and intervals.
+
+    SELECT sex, count(*) AS n, share() AS s, avg(hours) AS h FROM release WHERE age_group IN ('65+')
+    GROUP BY ROLLUP (sex) ORDER BY n DESC. A share of another group: count(*) FILTER (WHERE disease = 'asthma') /
+    count(*), or count(*) / sum(count(*)) OVER (PARTITION BY sex).
+
+    HAVING chooses rows by estimates; MIN and MAX are of what was not randomised. Labels and regions of your own are
+    joined: --table labels=labels.csv, and JOIN labels ON release.region = labels.code.
+
+    What cannot be corrected (joins of records, DISTINCT, subqueries, other windows) is refused with the reason. The SQL
+    is parsed and never executed.
+    """
+    tables = dict(map(_parse_table, table or ()))
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    target = inference_target(population=population)
+    stops = dict(map(_parse_limits, limits or ()))
+
+    def question(asked_of: Release) -> Result:
+        return asked_of.query(sql, target, level, tables=tables, limits=stops)
+
+    found = run_question(release, question, bootstrap, seed, pairwise=pairwise)
+    print_result(found, form, plot, json=json)
+    return 0
+
+
+def _parse_table(given: str) -> tuple[str, str]:
+    name, equals, path = given.partition("=")
+    if not (name and equals and path):
+        raise PolicyError(Problem("RR250", f"--table {given!r} names no table with a file", expected="NAME=FILE"))
+    return name, path
+
+
+def _parse_limits(given: str) -> tuple[str, Limits]:
+    name, equals, ends = given.rpartition("=")
+    low, comma, high = ends.partition(",")
+    try:
+        found = tuple(float(end) if end.strip() else None for end in (low, high))
+    except ValueError:
+        found = ()
+    if not (name and equals and comma and found):
+        expected = "COLUMN=LOW,HIGH, one of which may be empty"
+        raise PolicyError(Problem("RR250", f"--limits {given!r} names no column with its limits", expected=expected))
+    return name, (found[0], found[1])
+
+
+class EstimandKind(StrEnum):
+    """What is estimated of the answers."""
+
+    DIFFERENCE = "difference"
+    RATIO = "ratio"
+    TREND = "trend"
+
+
+def compare(  # noqa: PLR0917 each option is one
+    bundles: Annotated[
+        list[Path], typer.Argument(help="Bundles, or their public/ folders, from the earliest on.", metavar="BUNDLE...")
+    ],
+    query: Annotated[str, typer.Option(help="What all are asked: as for `rrpolicy estimate query`.", metavar="SQL")],
+    kind: Annotated[
+        EstimandKind, typer.Option(help="Differences from the first, ratios to it, or the slope over the releases.")
+    ] = EstimandKind.DIFFERENCE,
+    time: Annotated[
+        list[float] | None,
+        typer.Option(help="When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on."),
+    ] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            help="The most people who are in two of the releases, 0 for separate samples; default: as many as can be. "
+            "For --population."
+        ),
+    ] = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Ask several releases in SQL, and estimate what became of the answers from the first one on.
+
+    Draws of different releases are independent. Of the population, people who are in two of the samples make answers
+    depend on each other: intervals allow for any dependence that --overlap leaves room for.
+    """
+    from rrpolicy.api import compare_estimates
+
+    releases = [open_for_analysis(bundle, plugin, no_verify=no_verify) for bundle in bundles]
+    target = inference_target(population=population)
+    found = compare_estimates(
+        releases, lambda r: r.query(query, target, level), kind=kind.value, times=time, overlap=overlap
+    )
+    print_result(found, form, plot, json=json)
+    return 0
+
+
+def association(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    row: Annotated[str, typer.Argument(help="The column in the rows.", metavar="ROW")],
+    column: Annotated[str, typer.Argument(help="The column in the columns.", metavar="COLUMN")],
+    measure: Annotated[
+        list[str] | None, typer.Option(help="A measure, such as odds_ratio or cramers_v; repeat it for several.")
+    ] = None,
+    where: Where = None,
+    row_present: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A category of ROW that counts as present, for a table of two by two; repeat it for several."
+        ),
+    ] = None,
+    column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    bootstrap: Draws = None,
+    seed: Seed = 0,
+    *,
+    population: Population = False,
+    spread: Annotated[
+        bool, typer.Option("--spread", help="Describe counts that are spread inside generalised or dealt groups.")
+    ] = False,
+    deflate: Annotated[
+        bool,
+        typer.Option("--deflate", help="Take out the association that errors of randomised values alone put in."),
+    ] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Estimate how strongly two columns go together: measures of their corrected table, with intervals.
+
+    Intervals are those of score tests; a measure that a cell of the table leaves undefined says so. Without --measure
+    all that are defined for the table are estimated. Some have a direction: tau, u and confidence say what ROW tells of
+    COLUMN, m and risk_difference what COLUMN tells of ROW. The text says of each which it is.
+    """
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    if (row_present is None) != (column_present is None):
+        raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
+    present = None
+    if row_present is not None and column_present is not None:
+        present = (parse_categories(release, row, row_present), parse_categories(release, column, column_present))
+    target = inference_target(population=population)
+
+    def question(of: Release) -> Association:
+        return of.association(
+            row, column, measure, where, present=present, target=target, level=level, spread=spread, deflate=deflate
+        )
+
+    found = run_question(release, question, bootstrap, seed)
+    print_result(found, form, plot, json=json)
+    return 0
+
+
+def independence(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    row: Annotated[str, typer.Argument(help="A column.", metavar="ROW")],
+    column: Annotated[str, typer.Argument(help="Another column.", metavar="COLUMN")],
+    where: Where = None,
+    method: Annotated[
+        Literal["released", "score", "wald", "rao-scott"] | None,
+        typer.Option(
+            help="Pearson's test on the released table, a score test or Wald's on the corrected one, or Rao and "
+            "Scott's, which knows a design; default: the last where a design is known, else the first that is valid."
+        ),
+    ] = None,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    *,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Test whether two columns are independent in the population that the table is a sample of.
+
+    Estimates are of the table by default, where independence holds or does not; a test is always of the population.
+
+    The released table is tested as it is: the level of the test holds, and its power is lower. Where a design is known
+    the weighted and corrected table is, by the design's errors. A test is no estimate:
+    how strongly two columns go together is what `rrpolicy estimate association` estimates and draws.
+    """
+    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)
+    print_result(found, form, json=json)
+    return 0
+
+
+class OutcomeFamily(StrEnum):
+    """What the outcome is."""
+
+    GAUSSIAN = "gaussian"
+    BINOMIAL = "binomial"
+    POISSON = "poisson"
+    MULTINOMIAL = "multinomial"
+
+
+def glm(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    formula: Annotated[
+        str,
+        typer.Argument(
+            help="Outcome and terms, such as 'ill ~ sex + C(region)'; names that are not plain words in backticks.",
+            metavar="FORMULA",
+        ),
+    ],
+    family: Annotated[OutcomeFamily, typer.Option(help="What the outcome is.")] = OutcomeFamily.GAUSSIAN,
+    success: Annotated[
+        list[str] | None,
+        typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
+    ] = None,
+    where: Where = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    margins: Annotated[
+        bool, typer.Option("--margins", help="Print average marginal effects in place of coefficients.")
+    ] = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Fit a regression model to the original table, by corrected scores: outcome and covariates may be randomised.
+
+    Standard errors as a fit to the original table has them need --population. Terms are expressions that run as you.
+    """
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    yes = None if success is None else parse_categories(release, formula.partition("~")[0].strip(" `"), success)
+    found = release.glm(
+        formula, family.value, where, success=yes, target=inference_target(population=population), level=level
+    )
+    print_result(found.margins() if margins else found, form, plot, json=json)
+    return 0
+
+
+def loglinear(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    formula: Annotated[
+        str,
+        typer.Argument(
+            help="The terms, such as 'sex*education + disease'; names that are not plain words in backticks.",
+            metavar="FORMULA",
+        ),
+    ],
+    where: Where = None,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    *,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Fit a hierarchical loglinear model to the corrected table, test it, and say whether it survives randomisation.
+
+    A model that survives is tested on the released table as it is; another by Wald where corrected
+    counts allow it.
+    """
+    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).loglinear(formula, where)
+    print_result(found, form, plot, json=json)
+    return 0
+
+
+def rules(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    min_support: Annotated[
+        float | None, typer.Option(help="Least share of records with all categories of a rule.")
+    ] = None,
+    min_confidence: Annotated[
+        float | None, typer.Option(help="Least share with the category that follows among those with the others.")
+    ] = None,
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A rule that is asked for by name, in place of all that reach thresholds: 'sex = f, region = north -> "
+            "disease = flu'; repeat it for several.",
+            metavar="RULE",
+        ),
+    ] = None,
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(help="Columns to combine, with commas between; default: every column with categories."),
+    ] = None,
+    where: Where = None,
+    longest: Annotated[int | None, typer.Option(help="Most columns in a rule; default: 3.")] = None,
+    present: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A category that counts as present, such as yes: no other of its columns is in a rule; repeat it."
+        ),
+    ] = None,
+    level: Level = 0.95,
+    plugin: Plugins = None,
+    design: Designed = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Plot = None,
+    *,
+    population: Population = False,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Estimate association rules: categories of some columns, and a category of another that follows.
+
+    Supports and confidences are corrected, with intervals; a rule is sure if both lower ends reach the thresholds as
+    well. Rules are listed because their estimates are large, which tends to be too large: an interval holds for a rule
+    that was named beforehand, with --rule.
+    """
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    target = inference_target(population=population)
+    found: Result
+    if rule:
+        if any(given is not None for given in (min_support, min_confidence, columns, longest, present)):
+            searched = "--min-support, --min-confidence, --columns, --longest, --present"
+            raise PolicyError(Problem("RR250", f"--rule names what is asked for: it goes with no {searched}"))
+        found = release.rule(rule, where, target=target, level=level)
+    elif min_support is None or min_confidence is None:
+        expected = "--min-support and --min-confidence, or --rule"
+        raise PolicyError(Problem("RR250", "which rules are asked for is not said", expected=expected))
+    else:
+        found = release.rules(
+            min_support,
+            min_confidence,
+            split_names(columns, release) if columns else None,
+            where,
+            longest=3 if longest is None else longest,
+            present=present,
+            target=target,
+            level=level,
+        )
+    print_result(found, form, plot, json=json)
+    return 0
+
+
+def replicates(  # noqa: PLR0917 each option is one
+    bundle: Bundle,
+    by: Annotated[
+        list[str], typer.Option(help="Released columns that the analysis needs, with commas between, or repeat it.")
+    ],
+    out: Annotated[Path, typer.Option("--out", help="A file that is not there yet: .parquet or .csv.")],
+    where: Where = None,
+    plugin: Plugins = None,
+    design: Designed = None,
+    *,
+    no_verify: NoVerify = False,
+) -> int:
+    """Write the corrected table with replicate weights, from which any survey package computes right errors.
+
+    A row for each combination of original categories: its weight is the estimated count, the replicate weights rep_1,
+    rep_2, … are a jackknife's. Errors are of randomisation and sampling together.
+    """
+    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    found = release.replicates(split_names(by, release), where)
+    found.write(out)
+    rows, size = found.replicates.shape
+    print(line(f"wrote {out}: {rows} rows, {size} replicates, scale {found.scale!r}"), file=sys.stderr)
+    return 0
+
+
+PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
+
+
+def what_holds(  # noqa: PLR0917 each option is one
+    source: Annotated[
+        str, typer.Argument(help="A bundle, or a table: a Parquet or CSV file, a database.", metavar="BUNDLE|TABLE")
+    ],
+    columns: Annotated[
+        list[str] | None, typer.Argument(help="Of a table: the column in the rows, and the other.", metavar="COLUMNS")
+    ] = None,
+    randomised: Annotated[
+        list[str] | None, typer.Option(help="A column that is randomised; default: both.", metavar="COLUMN")
+    ] = None,
+    doubly_stochastic: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose matrix has rows that add up to 1, as its columns do.", metavar="COLUMN"),
+    ] = None,
+    half: Annotated[
+        list[str] | None,
+        typer.Option(help="A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
+    ] = None,
+    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
+    form: Form = ResultFormat.TABLE,
+    *,
+    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
+    json: AsJson = False,
+    no_verify: NoVerify = False,
+) -> int:
+    """Say which analyses hold on randomised data as they are: tests that keep their level, measures that never grow.
+
+    Of a release, all columns are spoken of, as far as it says how they were randomised. Of any other table, two columns
+    are named, with what is known of their matrices: declare it only if the table's publisher says so.
+    """
+    if columns:
+        found = api.what_holds(
+            source,
+            columns,
+            randomised=randomised,
+            doubly_stochastic=doubly_stochastic or (),
+            half=half or (),
+            table=table,
+            plugins=plugins or (),
+        )
+    elif randomised or doubly_stochastic or half or table:
+        message = "what is declared of a table goes with two of its columns"
+        raise PolicyError(Problem("RR505", message, expected="estimate what-holds TABLE ROW COLUMN"))
+    else:
+        found = api.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
+    print_result(found, form, json=json)
+    return 0

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY, check_all
+from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Root, Today
+from rrpolicy.cli.quick_check import check_all
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     Output,
     output_request,
 )
@@ -29,13 +23,13 @@ def command(
         str | None, typer.Option(help="A baseline: refuse a policy that does not extend it.", metavar="FILE")
     ] = None,
     source: Annotated[str | None, typer.Option(help=SOURCE, metavar="[TABLE]")] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     *,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    no_waivers: NoWaivers = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Check policies: no data needed, nothing written.
 

@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.options import Also, AsJson, OutputForm, Root, api_options
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     Output,
     output_request,
     report_outcome,
@@ -69,12 +64,12 @@ def command(  # noqa: PLR0917 each option is one
     suppressed: Annotated[
         str | None, typer.Option(help="Text of a suppressed value, such as '*': such records are in no class.")
     ] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    root: Root = None,
     *,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Measure what a table that somebody else anonymised reaches, and the risks of its records.
 
@@ -82,36 +77,9 @@ def command(  # noqa: PLR0917 each option is one
     are values of their own. Records with '*' in all columns that make a class are a class of their own unless
     --suppressed '*' is given. How a CSV file is spelled is told from the file, unless a policy's [source.csv] fits.
     """
+    options = api_options(api.check_table, locals())
     wanted = output_request(output, also, json=json)
-    found = api.check_table(
-        uri,
-        qi=qi,
-        sensitive=sensitive,
-        policy=policy,
-        table=table,
-        k=k,
-        l=l,
-        kind=kind,
-        c=c,
-        t=t,
-        distance=distance,
-        alpha=alpha,
-        beta=beta,
-        likeness=likeness,
-        delta=delta,
-        values=values,
-        k_map=k_map,
-        presence_max=presence_max,
-        presence_min=presence_min,
-        decided_by=decided_by,
-        weights=weights,
-        sampling_fraction=sampling_fraction,
-        reference=reference,
-        suda=suda,
-        suppressed=suppressed,
-        root=root,
-        plugins=plugins or (),
-    )
+    found = api.check_table(uri, **options)
     status = 0 if found.passed else 1
     return report_outcome(
         wanted,

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.options import AsJson, NoWaivers, Root, Today, api_options
 from rrpolicy.cli.text.output import (
     FLAG,
-    JSON_HELP,
     Output,
     output_request,
     show,
@@ -51,47 +49,33 @@ def command(  # noqa: PLR0917 each option is one
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one page for a meeting as well; it must not exist.")
     ] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    root: Root = None,
     plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN, metavar="DISTRIBUTION")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    today: Today = None,
     *,
     write: Annotated[bool, typer.Option("--write", help=WRITE)] = False,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    no_waivers: NoWaivers = False,
     output: Annotated[Literal["text", "json"], typer.Option(FLAG, help="How to print what was found.")] = "text",
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    json: AsJson = False,
 ) -> int:
     """Compare policies, mechanisms and values of keys by risk and error. Nothing is released.
 
     Every candidate is planned on the same table, held against the requirements of all, and measured by the same errors.
     One that is refused has a row that says why. What is printed and written is confidential.
     """
+    options = api_options(api.compare, locals())
     from rrpolicy.cli.text.compare import lines
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.governance.compare.candidates import parse_vary
     from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(Output(output), None, json=json)
-    varied = dict(map(parse_vary, vary or ()))
+    options["vary"] = dict(map(parse_vary, vary or ()))
+    options["mechanisms"] = [name.strip() for name in mechanisms.split(",")] if mechanisms else ()
     if html is not None:
         refuse_existing(html)
     with progress() as report:
-        found = api.compare(
-            *policies,
-            mechanisms=[name.strip() for name in mechanisms.split(",")] if mechanisms else (),
-            vary=varied,
-            risk=risk,
-            error=error,
-            source=source,
-            expected_rows=expected_rows,
-            draws=draws,
-            resume=resume,
-            write=write,
-            root=root,
-            plugins=plugins or (),
-            today=None if today is None else today.date(),
-            waivers=not no_waivers,
-            progress=report,
-        )
+        found = api.compare(*policies, **options, progress=report)
     if html is not None:
         from rrpolicy.governance.compare import page
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
+from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Protect, Root, Today, api_options
+from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     QUIET,
     Output,
     output_request,
@@ -44,11 +38,11 @@ def command(  # noqa: PLR0917 each option is one
             help="Plan for so many records, without data; --out then writes a questionnaire as well.",
         ),
     ] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     *,
-    protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    protect: Protect = False,
+    no_waivers: NoWaivers = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
     report: Annotated[
         Path | None,
@@ -59,48 +53,42 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Show what would be released, at what risk and with what error. Nothing is released.
 
     With --out the plan is written, and a key with it: `rrpolicy release` then executes exactly this plan, and refuses
     it as stale if the policy, the plugins or the table changed. A plan that does not pass is shown and not written.
     Without data, with --expected-rows, there is no key: beside the plan stands PLAN.questionnaire.json, by which
-    `rrpolicy randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
+    `rrpolicy collect randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
+    options, paged = api_options(api.plan, locals()), api_options(api.preview, locals())
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(output, also, json=json)
-    day = None if today is None else today.date()
     if report is not None:
         refuse_existing(report)
     with progress() as shown:
-        paged = partial(api.preview, out=report, source=source, root=root, today=day, waivers=not no_waivers)
         try:
             found = api.plan(
                 policy,
                 source,
-                out=out,
-                key=key,
-                key_passphrase=file_passphrase().decode() if protect else None,
-                expected_rows=expected_rows,
-                root=root,
+                **options,
                 bound=False,
-                today=day,
-                waivers=not no_waivers,
+                key_passphrase=file_passphrase().decode() if protect else None,
                 progress=shown,
             )
         except RequirementError:
             if report is not None and expected_rows is None:
-                paged(policy, progress=shown)
+                api.preview(policy, report, **paged, progress=shown)
             raise
         if report is not None:
-            paged(found, trade_off=expected_rows is None, progress=shown)
+            api.preview(found, report, **paged, trade_off=expected_rows is None, progress=shown)
     told = _next_step(found, policy, out, source, key)
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
@@ -131,7 +119,7 @@ def _next_step(found: PlannedRelease, policy: Path, out: Path | None, source: st
             what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
         return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
-        randomize = command_line("randomize", found.questionnaire, options={"--record": "JSON"})
+        randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})
         collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})
         return f"next: {randomize}; of what was collected, {collect}"
     written, given = (policy, None) if found.file is None else (found.file, found.key or key)

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.options import Also, AsJson, OutputForm
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     QUIET,
     Output,
     output_request,
@@ -39,9 +35,9 @@ def command(
         typer.Option("--plugin", help="A distribution that a bundle names and you trust, such as acme-oue>=1.2."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Attack written releases, and hold what an attacker attains against what is predicted.
 

@@ -1,18 +1,23 @@
-"""`rrpolicy collect PLAN TABLE`."""
+"""`rrpolicy collect PLAN TABLE` and `rrpolicy collect randomize QUESTIONNAIRE`."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import NO_WAIVERS, ROOT, TODAY
+from rrpolicy.cli.options import NoWaivers, Root, Today, api_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rrpolicy.canonical_json import Value
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -20,34 +25,27 @@ def command(  # noqa: PLR0917 each option is one
         Path, typer.Argument(help="A plan that `rrpolicy plan --expected-rows N --out` wrote.", metavar="PLAN")
     ],
     table: Annotated[
-        str, typer.Argument(help="The collected records, as `rrpolicy randomize` printed them.", metavar="TABLE")
+        str,
+        typer.Argument(help="The records, as `rrpolicy collect randomize` printed them.", metavar="TABLE"),
     ],
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
     label: Annotated[str | None, typer.Option("--as", help="The release's label, such as 2026-11.")] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     *,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    no_waivers: NoWaivers = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
 ) -> int:
     """Make the release of records that were randomised before they were sent. Nothing is drawn.
 
     Requirements are assessed for the number of records that came in. The bundle appears whole or not at all.
     """
+    options = api_options(api.collect, locals())
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
 
     with progress() as report, notices():
-        found = api.collect(
-            plan,
-            table,
-            out,
-            label=label,
-            root=root,
-            today=None if today is None else today.date(),
-            waivers=not no_waivers,
-            progress=report,
-        )
+        found = api.collect(plan, table, out, **options, progress=report)
     if json:
         print_json(found.to_json())
         return 0
@@ -64,3 +62,56 @@ def command(  # noqa: PLR0917 each option is one
     first, *rest = [*sign, verify, estimate]
     print("\n      ".join([f"next: {first}", *rest]))
     return 0
+
+
+def randomize(
+    questionnaire: Annotated[
+        Path,
+        typer.Argument(
+            help="What `rrpolicy plan --expected-rows N --out` wrote for the field.", metavar="QUESTIONNAIRE"
+        ),
+    ],
+    records: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Records to randomise: JSON, one a line, or CSV if its name ends so; default: standard input.",
+            metavar="FILE",
+        ),
+    ] = None,
+    record: Annotated[
+        str | None, typer.Option(help="One record as JSON, in place of a file; a shell may keep it in its history.")
+    ] = None,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(help="Load this distribution for an axis of a plugin; repeat it.", metavar="DISTRIBUTION"),
+    ] = None,
+    *,
+    csv: Annotated[
+        bool, typer.Option("--csv", help="Standard input is CSV with a header; so is what is printed.")
+    ] = False,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Print what is asked and what is promised, and draw nothing.")
+    ] = False,
+) -> int:
+    """Randomise records where they are: what is printed is all that is to be sent.
+
+    Everything is checked before anything is drawn, and nothing is kept. Who runs it twice for one person has answered
+    twice, and epsilon adds up: keep what was printed, and send it again.
+    """
+    from rrpolicy.collection import lines
+    from rrpolicy.collection.randomize import randomize
+
+    asked = api.open_questionnaire(questionnaire, plugins=plugin or ())
+    if questions:
+        print("\n".join(lines.question_lines(asked)))
+        return 0
+    text = csv or (records is not None and records.suffix.lower() == ".csv")
+    given = lines.read_records(record, records, text=text)
+    _print(randomize(asked, given, text=text), asked.channel.order, text=text)
+    return 0
+
+
+def _print(drawn: Iterable[Mapping[str, Value]], columns: Iterable[str], *, text: bool) -> None:
+    from rrpolicy.collection import lines
+
+    sys.stdout.write("".join(lines.record_lines(drawn, tuple(columns), text=text)))

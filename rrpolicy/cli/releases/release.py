@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, SECRETS, TODAY
+from rrpolicy.cli.options import NoWaivers, Protect, Root, Today, api_options
+from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import line
@@ -36,8 +36,8 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     sink: Annotated[
         str | None,
         typer.Option(help="What expands the drawn counts and writes the data files, such as spark; default: here."),
@@ -48,8 +48,8 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="Enter it in the ledger of this branch first, or release nothing.", metavar="REMOTE/BRANCH"),
     ] = None,
     *,
-    protect: Annotated[bool, typer.Option("--key-passphrase", help=PROTECT)] = False,
-    no_waivers: Annotated[bool, typer.Option("--no-waivers", help=NO_WAIVERS)] = False,
+    protect: Protect = False,
+    no_waivers: NoWaivers = False,
     page: Annotated[
         Path | None,
         typer.Option(
@@ -66,6 +66,7 @@ def command(  # noqa: PLR0917 each option is one
     about the table: keep it as secret as the data, or let it be destroyed. Keep the key of a series as long as the
     series goes on: each later release needs it.
     """
+    options, shown = api_options(api.release, locals()), api_options(api.preview, locals())
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE_FORMATS
@@ -74,29 +75,16 @@ def command(  # noqa: PLR0917 each option is one
 
     used = key is not None and what.suffix != ".json" and Path(key).is_file()
     planned = Path(f"{what}.key") if key is None and Path(f"{what}.key").is_file() else Path()
-    day = None if today is None else today.date()
     if page is not None:
         refuse_existing(page)
     with progress() as report, notices():
         try:
             found = api.release(
-                what,
-                out,
-                source=source,
-                label=label,
-                key=key,
-                key_passphrase=file_passphrase().decode() if protect else None,
-                root=root,
-                today=day,
-                waivers=not no_waivers,
-                sink=sink,
-                replaces=replaces,
-                push=push,
-                progress=report,
+                what, out, **options, key_passphrase=file_passphrase().decode() if protect else None, progress=report
             )
         except RequirementError:
             if page is not None and what.suffix != ".json":
-                api.preview(what, page, source=source, root=root, today=day, waivers=not no_waivers, progress=report)
+                api.preview(what, page, **shown, progress=report)
             elif page is not None:
                 api.render(what, out=page)
             raise
@@ -131,7 +119,7 @@ def command(  # noqa: PLR0917 each option is one
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
     if policy.release.withholds:
-        print(f"      {command_line('what-holds', out)}")
+        print(f"      {command_line('estimate', 'what-holds', out)}")
     elif column is not None:
         reads = () if policy.release.format in CORE_FORMATS else policy.plugins
         print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.options import Also, AsJson, OutputForm, api_options
 from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     QUIET,
     Output,
     output_request,
@@ -89,9 +85,9 @@ def command(  # noqa: PLR0917 each option is one
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
@@ -99,28 +95,12 @@ def command(  # noqa: PLR0917 each option is one
     undecided. With --sign-with an auditor's statement of what holds, and of nothing else, is written into
     attestations/.
     """
+    options = api_options(api.verify, locals())
     from rrpolicy.cli.text.progress import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.verify(
-            bundle,
-            source=source,
-            key=key,
-            level=level,
-            plan_on=plan_on,
-            reference=reference,
-            ledger=ledger,
-            superseded=superseded,
-            plugins=plugins or (),
-            signed_by=signed_by or (),
-            verified_by=verified_by or (),
-            signers=signers,
-            as_of=None if as_of is None else as_of.date(),
-            unsigned=unsigned,
-            today=None if today is None else today.date(),
-            progress=report,
-        )
+        found = api.verify(bundle, **options, progress=report)
     status = 0 if found.passed and not (strict and found.undecided) else 1
     signed = _sign_verification(bundle, found, sign_with) if sign_with is not None and status == 0 else []
     failing = ["--strict: what is undecided fails"] if status and found.passed else []

@@ -38,7 +38,7 @@ MEANINGS: Mapping[str, str] = {
     "for every place inside them",
     OPEN: "bins without an end may hold records: no estimate, and nothing bounds that side; leave them out by a "
     "condition, or state a number for each (in a query, avg of a joined table; in Python, "
-    "`release.mean(..., values=...)`) or where they stop (`rrpolicy query --limits`, in Python `limits=...`)",
+    "`release.mean(..., values=...)`) or where they stop (`rrpolicy estimate query --limits`, in Python `limits=...`)",
     AS_RELEASED: "the number is of the records that were released with these labels; others, such as suppressed ones, "
     "may belong here as well: low and high (printed as at least, at most) are certain bounds",
     LARGE: "a table of more than 36 cells has the normal interval, whose coverage was not shown: read it with care",

@@ -44,7 +44,7 @@
 -- The release states a survey's weights: d is how many people a record stands for, here {{ weight|comment }}. Estimates are of people,
 -- each standard error of this table's own records.
 {% if calibrated %}
--- They are not calibrated to the totals that the release states; `rrpolicy query` calibrates.
+-- They are not calibrated to the totals that the release states; `rrpolicy estimate query` calibrates.
 {% endif %}
 {% elif designed %}
 -- The release states the design of a survey, of which these macros know no weight: they count records of this table.
@@ -52,8 +52,8 @@
 {% if weights_inside %}
 -- The publisher kept the survey's weights: every record counts alike, and nothing is said of the population.
 {% elif clustered %}
--- How its strata and clusters vary is no aggregate of records: errors of the population are those of `rrpolicy query`, or by
--- the weights of `rrpolicy replicates`.
+-- How its strata and clusters vary is no aggregate of records: errors of the population are those of `rrpolicy estimate query`, or by
+-- the weights of `rrpolicy estimate replicates`.
 {% endif %}
 {% if most > 1 and not clustered %}
 -- A person may have several records: do not use est_se_population, which takes records for independent.

@@ -211,7 +211,7 @@ def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
             f"found = release.{asked}",
             "print(found.summary())",
         ),
-        command=command_line("what-holds" if by is None else "estimate", ".", options=options),
+        command=command_line("estimate", *(["what-holds"] if by is None else []), ".", options=options),
     )
 
 

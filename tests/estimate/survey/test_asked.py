@@ -250,12 +250,12 @@ def test_a_part_that_is_none_is_refused(release, capsys, part, code):
 
 def test_every_command_of_analysis_takes_a_design(release, capsys):
     for command in (
-        ["query", bundle(release), "SELECT ill, count(*) FROM release GROUP BY ill"],
-        ["glm", bundle(release), "ill ~ sex", "--family", "binomial"],
-        ["association", bundle(release), "sex", "ill", "--measure", "phi"],
-        ["independence", bundle(release), "sex", "ill"],
-        ["loglinear", bundle(release), "sex*ill", "--design", "none"],
-        ["rules", bundle(release), "--min-support", "0.1", "--min-confidence", "0.5", "--design", "none"],
+        ["estimate", "query", bundle(release), "SELECT ill, count(*) FROM release GROUP BY ill"],
+        ["estimate", "glm", bundle(release), "ill ~ sex", "--family", "binomial"],
+        ["estimate", "association", bundle(release), "sex", "ill", "--measure", "phi"],
+        ["estimate", "independence", bundle(release), "sex", "ill"],
+        ["estimate", "loglinear", bundle(release), "sex*ill", "--design", "none"],
+        ["estimate", "rules", bundle(release), "--min-support", "0.1", "--min-confidence", "0.5", "--design", "none"],
     ):
         status, printed = run(capsys, *command)
         assert status == 0, printed.err

@@ -686,10 +686,10 @@ def test_auditors_read_what_all_releases_come_to_together(office, key):
     assert "Together with earlier releases" in page
     assert f"together {both:.6g}" in page
     assert "Together with earlier" not in (bundle / "public/report.html").read_text()
-    status, page = office.run("evidence", bundle, "--for", "ema-0070", "--format", "markdown")
+    status, page = office.run("report", "evidence", bundle, "--for", "ema-0070", "--format", "markdown")
     assert status == 0
     assert f"together {both:.6g}" in page
-    status, page = office.run("evidence", bundle / "public", "--for", "ema-0070", "--format", "markdown")
+    status, page = office.run("report", "evidence", bundle / "public", "--for", "ema-0070", "--format", "markdown")
     assert (status, "together " in page) == (0, False)
     full = ["--source", office.folder / "people.csv", "--key", key, "--ledger", office.ledger]
     assert office.run("verify", bundle, *full, "--strict")[0] == 0

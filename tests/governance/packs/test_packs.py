@@ -129,11 +129,11 @@ def test_packs_are_listed_with_their_sources(capsys):
     assert {"ema-0070", "hipaa-limited-data-set", "public-use-file", "repeated-series", "scientific-use-file"} == set(
         NAMES
     )
-    assert main(["packs", "--json"]) == 0
+    assert main(["init", "packs", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.validate(document, SCHEMA)
     assert all(pack["sources"] for pack in document["packs"])
-    assert main(["packs"]) == 0
+    assert main(["init", "packs"]) == 0
     printed = capsys.readouterr().out
     assert "EMA/90915/2016" in printed
     asked = "asks: identity-disclosure (threshold 9/100); release_model one of public; states owner, purpose, "
@@ -144,7 +144,7 @@ def test_packs_are_listed_with_their_sources(capsys):
 
 def test_what_is_printed_next_extends_the_pack(extending, tmp_path, capsys):
     folder = tmp_path / "policies" / "packs"
-    assert main(["packs", "ema-0070", "--out", str(folder)]) == 0
+    assert main(["init", "packs", "ema-0070", "--out", str(folder)]) == 0
     printed = capsys.readouterr().out
     assert 'in a policy beside packs/, under [policy]: extends = "packs/ema-0070.toml"' in printed
     path = extending("ema-0070")
@@ -153,26 +153,26 @@ def test_what_is_printed_next_extends_the_pack(extending, tmp_path, capsys):
 
 
 def test_help_offers_no_option_that_packs_lacks(capsys):
-    assert main(["packs", "--help"]) == 0
+    assert main(["init", "packs", "--help"]) == 0
     assert "--output-format" not in capsys.readouterr().out
 
 
 def test_a_pack_is_printed_and_written_as_it_is(tmp_path, capsys):
-    assert main(["packs", "ema-0070"]) == 0
+    assert main(["init", "packs", "ema-0070"]) == 0
     printed = capsys.readouterr().out
-    assert main(["packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 0
+    assert main(["init", "packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 0
     written = (tmp_path / "packs" / "ema-0070.toml").read_bytes()
     assert written.decode() == printed
     (pack,) = rrpolicy.packs("ema-0070")
     assert pack.digest == "sha256:" + hashlib.sha256(written).hexdigest()
-    assert main(["packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 4
+    assert main(["init", "packs", "ema-0070", "--out", str(tmp_path / "packs")]) == 4
     assert "RR411" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["ema-70"], ["ema-70", "--out", "x"], ["--out", "x"]])
 def test_a_pack_that_is_none_is_told(arguments, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert main(["packs", *arguments]) == 2
+    assert main(["init", "packs", *arguments]) == 2
     assert "RR250" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 

@@ -11,7 +11,7 @@ from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line
 
 
-def command(
+def new(
     file: Annotated[Path, typer.Argument(help="Of the private key; the public one gets .pub added.", metavar="FILE")],
     *,
     unprotected: Annotated[

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import ROOT, TODAY
+from rrpolicy.cli.options import Also, AsJson, OutputForm, Root, Today, api_options
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     Output,
     output_request,
     report_outcome,
@@ -38,13 +31,13 @@ def command(  # noqa: PLR0917 each option is one
     expected_rows: Annotated[
         int | None, typer.Option(min=1, help="Plan both for so many records, without data.")
     ] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
+    root: Root = None,
+    today: Today = None,
     *,
     data: Annotated[bool, typer.Option("--data", help="Plan each policy on its own table.")] = False,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Compare two policies: what is weaker, what is stronger, and what it costs. Nothing is released or written.
 
@@ -52,22 +45,13 @@ def command(  # noqa: PLR0917 each option is one
     [[policy.changes]] entry that says why; what to paste is printed. Folders are compared policy by policy: by name, by
     file, else by source and columns, so that a renamed policy is not new. A new one is announced.
     """
+    options = api_options(api.diff, locals())
     from rrpolicy.cli.text.diff import lines
     from rrpolicy.cli.text.progress import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.diff(
-            old,
-            new,
-            since=since,
-            data=data,
-            source=source,
-            expected_rows=expected_rows,
-            root=root,
-            today=None if today is None else today.date(),
-            progress=report,
-        )
+        found = api.diff(old, new, **options, progress=report)
     status = 0 if found.passed else 1
     return report_outcome(
         wanted,

@@ -9,13 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.options import Also, AsJson, OutputForm, Root
 from rrpolicy.cli.text.output import (
-    ALSO,
-    ALSO_HELP,
-    FLAG,
-    HELP,
-    JSON_HELP,
     Output,
     output_request,
     report_outcome,
@@ -28,11 +23,11 @@ if TYPE_CHECKING:
 
 def command(
     policies: Annotated[list[Path], typer.Argument(help="Policies, or folders of policies.", metavar="POLICY…")],
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    root: Root = None,
     *,
-    output: Annotated[Output, typer.Option(FLAG, help=HELP)] = Output.TEXT,
-    also: Annotated[list[str] | None, typer.Option(ALSO, help=ALSO_HELP, metavar="FORMAT=FILE")] = None,
-    json: Annotated[bool, typer.Option("--json", help=JSON_HELP)] = False,
+    output: OutputForm = Output.TEXT,
+    also: Also = None,
+    json: AsJson = False,
 ) -> int:
     """Hold policies to the small tables that lie beside them, with what is expected of each.
 

@@ -1,1 +1,0 @@
-"""Commands on policies beyond one release: one file a command; no logic."""
