@@ -12,6 +12,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import count_of_records, ungrouped_condition_axes, weigh_groups
@@ -213,7 +214,7 @@ class Release:
         by: Sequence[str] | str = (),
         where: str | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         estimator: str = MOMENT,
         spread: bool = False,
@@ -267,7 +268,7 @@ class Release:
         earlier: Release,
         by: Sequence[str] | str = (),
         where: str | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         unchanged: float | None = None,
     ) -> Changes:
@@ -305,7 +306,7 @@ class Release:
         by: Sequence[str],
         where: str | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         spread: bool = False,
     ) -> Cube:
@@ -334,7 +335,7 @@ class Release:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         values: Mapping[Value, float | None] | None = None,
         limits: Limits = (None, None),
     ) -> Means:
@@ -377,7 +378,7 @@ class Release:
         *,
         present: tuple[Sequence[Value], Sequence[Value]] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         spread: bool = False,
         deflate: bool = False,
     ) -> Association:
@@ -441,7 +442,7 @@ class Release:
         *,
         success: Sequence[Value] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Regression:
         """Fit a regression model to the original table: linear, logistic, Poisson or multinomial, without bias.
 
@@ -508,7 +509,7 @@ class Release:
         longest: int = 3,
         present: Sequence[Value] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Rules:
         """Estimate association rules "categories of some columns -> a category of another".
 
@@ -553,7 +554,7 @@ class Release:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> NamedRules:
         """Estimate support and confidence of rules that are named, such as `sex = f, region = north -> disease = flu`.
 
@@ -650,7 +651,7 @@ class Release:
         self,
         sql: str,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         tables: Mapping[str, Given] | None = None,
         limits: Mapping[str, Limits] | None = None,

@@ -27,6 +27,7 @@ from rrpolicy.cli.analysis.common_options import (
     run_question,
 )
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
@@ -48,7 +49,7 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,

@@ -21,6 +21,7 @@ from rrpolicy.cli.analysis.common_options import (
     open_for_analysis,
     print_result,
 )
+from rrpolicy.estimate import LEVEL
 
 
 class EstimandKind(StrEnum):
@@ -50,7 +51,7 @@ def command(  # noqa: PLR0917 each option is one
             "For --population."
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     form: Form = ResultFormat.TABLE,
     plot: Plot = None,

@@ -31,6 +31,7 @@ from rrpolicy.cli.analysis.common_options import (
 )
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 
 
 def command(  # noqa: PLR0917 each option is one
@@ -43,7 +44,7 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     where: Where = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     estimator: Annotated[
         str,
         typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),

@@ -24,6 +24,7 @@ from rrpolicy.cli.analysis.common_options import (
     parse_categories,
     print_result,
 )
+from rrpolicy.estimate import LEVEL
 
 
 class OutcomeFamily(StrEnum):
@@ -50,7 +51,7 @@ def command(  # noqa: PLR0917 each option is one
         typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
     ] = None,
     where: Where = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,

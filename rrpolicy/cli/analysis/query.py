@@ -26,6 +26,7 @@ from rrpolicy.cli.analysis.common_options import (
     run_question,
 )
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -53,7 +54,7 @@ def command(  # noqa: PLR0917 each option is one
             metavar="COLUMN=LOW,HIGH",
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,

@@ -24,6 +24,7 @@ from rrpolicy.cli.analysis.common_options import (
     split_names,
 )
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
@@ -57,7 +58,7 @@ def command(  # noqa: PLR0917 each option is one
             help="A category that counts as present, such as yes: no other of its columns is in a rule; repeat it."
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,

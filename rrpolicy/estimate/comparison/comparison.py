@@ -23,6 +23,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.comparison.combined_intervals import (
     combined_interval,
     distances,
@@ -192,7 +193,6 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     )
 
 
-_LEVEL = 0.95
 _SAME = "ask what has the same columns and categories in all of them"
 _LEFT = "{left} rows that are not in all of the releases are left out"
 
@@ -375,7 +375,7 @@ def _ratios(parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links)
     Raises:
         PolicyError: RR572 if the quantity can be negative.
     """
-    if any((part.ends(_LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
+    if any((part.ends(LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
         message = f"{parts[0].name!r} can be negative, and a ratio of such numbers has no meaning"
         raise PolicyError(Problem("RR572", message, hint='kind="difference"'))
     first, size = estimates[0], len(parts)

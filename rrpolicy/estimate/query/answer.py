@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
 from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
@@ -281,7 +282,7 @@ def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) 
     groups = [groups_of(axis, names, condition)[0] for axis in axes]
     check_size(axes, groups, names)
     if any(name in release.columns.spread for name in names) and len(names) == len(by):
-        (table,) = release.tables(names, [names], None, condition, target="table", level=0.95)
+        (table,) = release.tables(names, [names], None, condition, target="table", level=LEVEL)
         return [tuple(key.values()) for key in table.rows_of_counts()[0]]
     return [tuple(key.values()) for key in group_values(names, groups)]
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
 from rrpolicy.estimate.counts.overlap import LabelOverlap, notes_on_overlaps
@@ -164,7 +165,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
     if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
         return ()
     condition = split(where, release.columns)
-    (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+    (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
     return table.notes
 
 

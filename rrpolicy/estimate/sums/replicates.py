@@ -28,6 +28,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     check_size,
@@ -182,7 +183,7 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
                 hint="`release.with_design(clusters=...)`, or --design cluster=COLUMN",
             )
         )
-    table = people(release, by, where, condition, "population", 0.95)
+    table = people(release, by, where, condition, "population", LEVEL)
     found, scale = table.replicates()
     _check_size(found.shape[1], len(found))
     weights = table.moment.reshape(-1)

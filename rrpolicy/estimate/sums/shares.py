@@ -17,6 +17,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     CELLS,
@@ -87,7 +88,7 @@ def shares(
     condition: Sequence[Expression] = (),
     part: Sequence[Expression] = (),
     target: Target = "table",
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Shares:
     """Estimate which share of larger groups lies in smaller ones.
 
@@ -325,7 +326,7 @@ def _anatomy_shares(
     """
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
-        (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+        (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
         ends = (table.estimate, table.estimate) if table.certain is None else (table.certain, table.support)
         known = np.stack([table.estimate.reshape(-1), *(x.reshape(-1) for x in ends)], axis=1)
         place = {tuple(key[n] for n in by): row for key, row in zip(table.group_values(), known, strict=True)}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import (
@@ -54,7 +55,7 @@ def totals(
     condition: Sequence[Expression] = (),
     *,
     target: Target = "table",
-    level: float = 0.95,
+    level: float = LEVEL,
     limits: Limits = (None, None),
 ) -> Totals:
     """Estimate totals of a column of numbers; records without the number are left out.
