@@ -256,7 +256,7 @@ class Release:
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
         if estimator == MOMENT:
             return table
-        parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
+        parts = (*(axis for axis, _ in table.axes), *condition.axes)
         refuse_biased(parts, "counts by another estimator")
         found, short = counts_by(self.estimators[estimator], Inversion(table, self.data, condition))
         told = BIASED_ESTIMATOR_METHOD.format(self.estimators[estimator].told)

@@ -35,6 +35,7 @@ from rrpolicy.estimate.counts.scan import (
 )
 from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Sample, Target
+from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.survey.design import Design, randomised_design_error, weight_values
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -235,6 +236,20 @@ class Survey:
     def variance(self, functions: Functions, target: Target) -> Array:
         """Return (functions,) the variances of the totals of functions; raises as `paired`."""
         return self.paired(functions, functions, target)
+
+    def variances(self, functions: Functions, size: Array | float = 0.0) -> tuple[tuple[Array, Mask], Array]:
+        """Return the variances of totals for this table, as of `table_variance`, and for the population.
+
+        Args:
+            functions: whose totals are meant.
+            size: (functions,) of what else this table's variance is compared with, whether it is 0.
+
+        Raises:
+            PolicyError: as `paired`.
+        """
+        population = np.maximum(self.variance(functions, "population"), 0.0)
+        table = self.variance(functions, "table")
+        return table_variance(table, np.zeros_like(table), population, at=(table, population + size)), population
 
     def replicates(self, functions: Functions) -> tuple[Array, float]:
         """Return (functions, clusters) replicates of totals, each as without one cluster, and their scale.
