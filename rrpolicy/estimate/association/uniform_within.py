@@ -67,10 +67,7 @@ def spread_association(
         return np.array([_measure_bounds(measure, extremes) for measure in named])
 
     return Association(
-        target=asked.target,
-        level=asked.level,
-        records=asked.records,
-        where=asked.where,
+        **asked.scope,
         by=("measure",),
         keys=tuple({"measure": m.name} for m in named),
         estimate=estimate,
@@ -83,7 +80,6 @@ def spread_association(
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
-        max_records=asked.max_records,
     )
 
 

@@ -31,9 +31,8 @@ from rrpolicy.estimate.comparison.combined_intervals import (
     variance,
 )
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
-from rrpolicy.estimate.results.clipping import quantile
 from rrpolicy.estimate.results.flags import UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.intervals import Ends, quantile
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values

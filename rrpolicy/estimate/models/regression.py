@@ -236,13 +236,7 @@ class Regression(Estimates):
             (*marked, POPULATION_VARIANCE) if s and self.target == "table" else marked for s in stand_in.tolist()
         )
         return Effects(
-            target=self.target,
-            level=self.level,
-            records=self.records,
-            where=self.where,
-            max_records=self.max_records,
-            sample=self.sample,
-            weights_inside=self.weights_inside,
+            **self.scope,
             by=tuple(keys[0]) if keys else (),
             keys=keys,
             estimate=estimate,
@@ -336,12 +330,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     several = len(equations) > 1
     keys = tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms)
     return Regression(
-        target=target,
-        level=level,
-        records=release.records,
-        where=where,
-        max_records=release.max_records,
-        sample=table.sample,
+        **table.scope,
         by=(("outcome", "term") if several else ("term",)),
         keys=keys,
         estimate=estimate,

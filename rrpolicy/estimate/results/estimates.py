@@ -11,7 +11,6 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.clipping import clip_interval, is_uninformative, quantile
 from rrpolicy.estimate.results.flags import (
     FEW_RECORDS,
     IMPOSSIBLE,
@@ -27,7 +26,15 @@ from rrpolicy.estimate.results.flags import (
     flags_of,
     rests_on_few_records,
 )
-from rrpolicy.estimate.results.intervals import Ends, FiellerRatios, normal_ends, reach_of
+from rrpolicy.estimate.results.intervals import (
+    Ends,
+    FiellerRatios,
+    clip_interval,
+    is_uninformative,
+    normal_ends,
+    quantile,
+    reach_of,
+)
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
     Covariance,
@@ -169,7 +176,7 @@ class Inference:
         estimator: (rows,) as in `Estimates`.
         doubts: by level and target, the flags with the rows that have each.
         covariance: of the rows' estimates.
-        released: (rows,) released records that speak for each row; fewer than `FEW` are flagged.
+        released: (rows,) released records that support each row; fewer than `FEW` are flagged.
         sample: how the records were sampled, for errors by a survey's design.
         notes: required to read the rows.
     """

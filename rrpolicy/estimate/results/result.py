@@ -57,6 +57,12 @@ class Result(ABC):
     weights_inside: bool = field(default=False, repr=False)
 
     @property
+    def scope(self) -> dict[str, Any]:
+        """Return the fields that a result made of this one shares with it, by name."""
+        names = ("where", "target", "level", "records", "max_records", "sample", "weights_inside")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     @abstractmethod
     def title(self) -> str:
         """Return what the estimates are, in words."""

@@ -24,9 +24,8 @@ from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_
 from rrpolicy.estimate.counts.scan import count, total
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Inference
-from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.intervals import FiellerRatios, bessel, population_variance, table_variance
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import bessel, population_variance, table_variance
 from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion, SpreadNumbers, spread_numbers
 from rrpolicy.estimate.weights.base import AxisWeights, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -86,7 +85,7 @@ class NumericSums:
 
     @cached_property
     def _released(self) -> Array:
-        """Return (groups,) released records that speak for each group."""
+        """Return (groups,) released records that support each group."""
         x = self.cells.sums(self.everybody * self.cells.speaks)
         for i, (axis, mask) in enumerate(self.asked.grouping.axis_masks):
             x = axis.support(x, i, mask)

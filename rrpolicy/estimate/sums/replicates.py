@@ -10,7 +10,7 @@ With W_u(v) the weight of such a record in the count of v, so that T = sum_u n_u
 
 Records of one released cell have one replicate between them, stretched so that all have the same scale, which every
 package takes; where no two records are released alike it is the delete-one jackknife itself. Of sums of weights the
-variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in `rrpolicy.estimate.results.variance`: of
+variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in `rrpolicy.estimate.results.intervals`: of
 randomisation and sampling together. Of smooth functions of the table it is the delta method's, up to what is curved.
 
 References:

@@ -33,10 +33,9 @@ from rrpolicy.estimate.counts.scan import Number, count
 from rrpolicy.estimate.expression import Expression, columns_of
 from rrpolicy.estimate.results.estimates import Estimates, Inference, assemble
 from rrpolicy.estimate.results.flags import AS_RELEASED
-from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.intervals import FiellerRatios, bessel
 from rrpolicy.estimate.results.quantities import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.sums.uniform_within import (
     OptionalCells,
     blocks,

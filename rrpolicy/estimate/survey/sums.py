@@ -33,9 +33,8 @@ from rrpolicy.estimate.counts.scan import (
     WeightedSums,
     weighted_sums,
 )
-from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.intervals import FiellerRatios, table_variance
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.survey.design import Design, randomised_design_error, weight_values
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
