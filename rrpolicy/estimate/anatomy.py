@@ -32,13 +32,7 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import Grouping
-from rrpolicy.estimate.counts.scan import (
-    DataFile,
-    codes_of,
-    manifest_mismatch_error,
-    relation,
-    sql_of,
-)
+from rrpolicy.estimate.counts.scan import DataFile, codes_of, manifest_mismatch_error, relation, sql_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target

@@ -770,8 +770,4 @@ class Release:
         if not condition.filter and found != self.records:
             raise manifest_mismatch_error(f"it has {found} records, not {self.records}")
         cells = weigh_groups(axes, others, codes, len(n))
-        return (
-            cells.sums(n * cells.weight),
-            cells.sums(n * cells.weight**2),
-            cells.sums(n * cells.speaks),
-        )
+        return (cells.sums(n * cells.weight), cells.sums(n * cells.weight**2), cells.sums(n * cells.speaks))

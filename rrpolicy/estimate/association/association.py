@@ -20,12 +20,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
 from rrpolicy.estimate.association.measure_ranges import range_over_region
-from rrpolicy.estimate.association.measures import (
-    MEASURES,
-    AssociationMeasure,
-    MeasureKind,
-    drop_empty_categories,
-)
+from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind, drop_empty_categories
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
 from rrpolicy.estimate.counts.overlap import refuse_overlap

@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.estimate.association.association import (
-    Association,
-    dichotomise,
-    select_measures,
-    value_of,
-)
+from rrpolicy.estimate.association.association import Association, dichotomise, select_measures, value_of
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.association.two_way_table import two_way_table_without_covariance
 from rrpolicy.estimate.counts.condition import split

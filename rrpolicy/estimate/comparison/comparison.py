@@ -24,12 +24,7 @@ import numpy as np
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.comparison.combined_intervals import (
-    combined_interval,
-    distances,
-    ratio_interval,
-    variance,
-)
+from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, ratio_interval, variance
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends, quantile

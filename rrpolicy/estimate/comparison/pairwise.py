@@ -109,9 +109,7 @@ class Pairwise(Result):
 
     def facts(self) -> dict[str, Json]:
         """Return which row is the largest."""
-        return {
-            "largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest],
-        }
+        return {"largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest]}
 
 
 def pairwise(release: Release, question: Question) -> Pairwise:
@@ -154,13 +152,7 @@ def pairwise(release: Release, question: Question) -> Pairwise:
             ResultColumn(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
             ResultColumn(f"{part.name}_p_holm", tuple(adjusted.tolist()), key=False, printed=printed, p_values=True),
         ]
-    return Pairwise(
-        **found.scope,
-        notes=found.notes,
-        of=found.title,
-        largest=tuple(largest),
-        _shown=tuple(shown),
-    )
+    return Pairwise(**found.scope, notes=found.notes, of=found.title, largest=tuple(largest), _shown=tuple(shown))
 
 
 def _free_names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.counts.condition import (
-    Condition,
-    implicit_null_exclusions,
-    narrow_condition,
-    read,
-    split,
-)
-from rrpolicy.estimate.expression import (
-    And,
-    ColumnComparison,
-    Expression,
-    Member,
-    Not,
-    Null,
-)
+from rrpolicy.estimate.counts.condition import Condition, implicit_null_exclusions, narrow_condition, read, split
+from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Member, Not, Null
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:

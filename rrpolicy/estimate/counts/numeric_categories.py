@@ -9,12 +9,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import (
-    Columns,
-    kind_of,
-    kind_of_type,
-    parse_number,
-)
+from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, parse_number
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:

@@ -16,14 +16,7 @@ from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
-from rrpolicy.estimate.models.design import (
-    MISSING,
-    CovariateDesign,
-    Formula,
-    covariates,
-    is_numeric,
-    read_formula,
-)
+from rrpolicy.estimate.models.design import MISSING, CovariateDesign, Formula, covariates, is_numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import fit_likelihood
 from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets

@@ -13,14 +13,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
 from rrpolicy.estimate.counts.scan import count, extremes
-from rrpolicy.estimate.expression import (
-    ColumnComparison,
-    Expression,
-    Null,
-    columns_of,
-    evaluate,
-    leaves_of,
-)
+from rrpolicy.estimate.expression import ColumnComparison, Expression, Null, columns_of, evaluate, leaves_of
 from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, unsupported_query_error
 from rrpolicy.estimate.query.join import Given, own_table
 from rrpolicy.estimate.query.join import join_tables as joined_to

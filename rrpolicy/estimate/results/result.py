@@ -13,13 +13,7 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, chart
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.target import (
-    UNWEIGHTED,
-    WEIGHTS_INSIDE,
-    Sample,
-    Target,
-    TargetScope,
-)
+from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Target, TargetScope
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.svg import WIDTH, Figure, svg
 

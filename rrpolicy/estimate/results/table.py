@@ -35,12 +35,7 @@ from rrpolicy.estimate.results.intervals import (
     reach_of,
     table_variance,
 )
-from rrpolicy.estimate.results.quantities import (
-    SINGLE_QUANTITY_NAMES,
-    EstimatedQuantity,
-    ResultColumn,
-    key_columns,
-)
+from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn, key_columns
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products

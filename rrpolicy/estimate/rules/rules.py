@@ -34,13 +34,7 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.rules.items import Items, Name, make_items
-from rrpolicy.estimate.rules.itemsets import (
-    By,
-    FoundRules,
-    RuleSearch,
-    Weighing,
-    search_rules,
-)
+from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -278,11 +272,7 @@ class Rules(_RuleList):
 
     def facts(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
-        return {
-            "min_support": self.min_support,
-            "min_confidence": self.min_confidence,
-            "candidates": self.candidates,
-        }
+        return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
     def said_of_method(self) -> str:
         """Return how the rules were estimated, and which are sure."""

@@ -16,12 +16,7 @@ from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.overlap import LabelOverlap, notes_on_overlaps
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.results.quantities import (
-    EstimatedQuantity,
-    ResultColumn,
-    concatenate_quantities,
-    key_columns,
-)
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, concatenate_quantities, key_columns
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import METHOD, UNIFORM_SPREAD_METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target

@@ -13,12 +13,7 @@ from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.estimates import Estimates, assemble
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.sums.category_values import (
-    Limits,
-    bin_bounds,
-    notes_on_category_values,
-    with_inner_categories,
-)
+from rrpolicy.estimate.sums.category_values import Limits, bin_bounds, notes_on_category_values, with_inner_categories
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sum_numbers
 from rrpolicy.estimate.sums.uniform_within_sums import SpreadNumbers

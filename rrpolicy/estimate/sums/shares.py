@@ -36,12 +36,7 @@ from rrpolicy.estimate.results.flags import AS_RELEASED
 from rrpolicy.estimate.results.intervals import FiellerRatios, bessel
 from rrpolicy.estimate.results.quantities import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.sums.uniform_within import (
-    OptionalCells,
-    blocks,
-    ratio,
-    share_bounds,
-)
+from rrpolicy.estimate.sums.uniform_within import OptionalCells, blocks, ratio, share_bounds
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -296,12 +291,7 @@ def _anatomy_shares(
 
 
 def _masks(  # noqa: PLR0917 the groups of an axis, and the two conditions
-    axis: AxisWeights,
-    group: GroupAxis,
-    targets: Mask | None,
-    outer: set[str],
-    smaller: Condition,
-    larger: Condition,
+    axis: AxisWeights, group: GroupAxis, targets: Mask | None, outer: set[str], smaller: Condition, larger: Condition
 ) -> tuple[Mask, Mask]:
     """Return what each smaller group of an axis counts, and what the larger one that it lies in: (V, groups) each."""
     V = len(axis.original)

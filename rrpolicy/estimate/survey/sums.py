@@ -27,12 +27,7 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
-from rrpolicy.estimate.counts.scan import (
-    DataFile,
-    Number,
-    WeightedSums,
-    weighted_sums,
-)
+from rrpolicy.estimate.counts.scan import DataFile, Number, WeightedSums, weighted_sums
 from rrpolicy.estimate.results.intervals import FiellerRatios, table_variance
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.survey.design import Design, randomised_design_error, weight_values

@@ -71,12 +71,7 @@ class PeopleTable(Crosstab):
 
 
 def people(  # noqa: PLR0917 what a table is asked
-    release: Release,
-    by: Sequence[str],
-    where: str | None,
-    condition: Condition,
-    target: Target,
-    level: float,
+    release: Release, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
 ) -> PeopleTable:
     """Estimate a table of people; arguments as for `rrpolicy.estimate.sums.cube.tables`.
 

@@ -191,9 +191,6 @@ ORDERS = (
         _UNTOUCHED,
     ),
     OrderPreservation(
-        "added_value",
-        "|added value| of two 2 x 2 pairs randomised alike, the other column alone",
-        "column",
-        _UNTOUCHED,
+        "added_value", "|added value| of two 2 x 2 pairs randomised alike, the other column alone", "column", _UNTOUCHED
     ),
 )
