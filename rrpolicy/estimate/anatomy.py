@@ -31,14 +31,8 @@ from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
-from rrpolicy.estimate.counts.scan import (
-    DataFile,
-    codes_of,
-    manifest_mismatch_error,
-    relation,
-    sql_of,
-)
+from rrpolicy.estimate.counts.grouping import Grouping
+from rrpolicy.estimate.counts.scan import DataFile, codes_of, manifest_mismatch_error, relation, sql_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -101,7 +95,7 @@ class AnatomyRelease(Release):
         Raises:
             PolicyError: RR288 with the sensitive column, whose weights depend on one another.
         """
-        for axis in (*axes, *(axis for axis, _ in condition.masks.values())):
+        for axis in (*axes, *condition.axes):
             if isinstance(axis, AnatomyWeights):
                 raise axis.refusal()
         return super().moments(axes, condition)
@@ -109,8 +103,9 @@ class AnatomyRelease(Release):
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
     ) -> Crosstab:
-        names, axes = grouping(self.columns, by, condition)
-        shared = [a for a in (*axes, *(a for a, _ in condition.masks.values())) if isinstance(a, AnatomyWeights)]
+        grouping = Grouping.of(self.columns, by, condition)
+        axes = grouping.axes
+        shared = [a for a in (*axes, *condition.axes) if isinstance(a, AnatomyWeights)]
         if not shared:
             return super()._crosstab(by, where, condition, target, level)
         if self.design is not None:
@@ -124,30 +119,19 @@ class AnatomyRelease(Release):
             masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
             return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
         check_target(target, level, self.max_records)
-        grouped = [groups_of(axis, names, condition) for axis in axes]
-        check_size(axes, [g for g, _ in grouped], names)
-        by_value = next((t for axis, (_, t) in zip(axes, grouped, strict=True) if axis is shared[0]), None)
+        grouping.check_size()
+        by_value = next((mask for axis, mask in grouping.axis_masks if axis is shared[0]), None)
         if shared[0] not in axes:
             by_value = condition.masks[id(shared[0])][1][:, None]
         estimate, least, most = self._spread(shared[0], axes, by_value, condition)
-        for place, (axis, (_, kept)) in enumerate(zip(axes, grouped, strict=True)):
+        for place, (axis, kept) in enumerate(grouping.axis_masks):
             if axis is not shared[0]:
                 estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
         return Crosstab(
-            names,
-            tuple(g for g, _ in grouped),
-            estimate,
-            estimate,
-            most,
-            METHOD,
-            _axes=tuple((axis, t) for axis, (_, t) in zip(axes, grouped, strict=True)),
-            certain=least,
-            where=where,
-            target=target,
-            level=level,
-            records=self.records,
-            max_records=self.max_records,
-        )
+            grouping.by, grouping.groups, estimate, estimate, most, METHOD,
+            _axes=grouping.axis_masks, certain=least, where=where, target=target, level=level,
+            records=self.records, max_records=self.max_records,
+        )  # fmt: skip
 
     def _spread(
         self, shared: AnatomyWeights, axes: Sequence[AxisWeights], by_value: Mask | None, condition: Condition

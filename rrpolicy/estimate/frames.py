@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
 from rrpolicy.frozen_dataclass import frozen
 
@@ -78,7 +79,7 @@ class FrameAccessor:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Any:
         """Return estimated counts with errors and intervals as a frame of the same library; see `Release.crosstab`."""
         return self._shown(self.release.crosstab(by, where, target, level))
@@ -90,7 +91,7 @@ class FrameAccessor:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         values: Mapping[Value, float | None] | None = None,
         limits: Limits = (None, None),
     ) -> Any:
@@ -98,7 +99,7 @@ class FrameAccessor:
         found = self.release.mean(value, by, where, target=target, level=level, values=values, limits=limits)
         return self._shown(found)
 
-    def query(self, sql: str, target: Target | None = None, level: float = 0.95) -> Any:
+    def query(self, sql: str, target: Target | None = None, level: float = LEVEL) -> Any:
         """Return the answer to a query as a frame of the same library; see `Release.query`."""
         return self._shown(self.release.query(sql, target, level))
 

@@ -29,11 +29,7 @@ def is_countable(manifest: Manifest) -> bool:
 
 
 def open_release(
-    path: str | Path,
-    *,
-    verify: bool = True,
-    formats: Formats = CORE_FORMATS,
-    estimators: Estimators = ESTIMATORS,
+    path: str | Path, *, verify: bool = True, formats: Formats = CORE_FORMATS, estimators: Estimators = ESTIMATORS
 ) -> Release:
     """Open a bundle, or its public/ folder alone.
 

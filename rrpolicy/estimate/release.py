@@ -13,6 +13,7 @@ import numpy as np
 from rrpolicy.argument_types import check_method_arguments
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import count_of_records, ungrouped_condition_axes, weigh_groups
@@ -215,7 +216,7 @@ class Release:
         by: Sequence[str] | str = (),
         where: str | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         estimator: str = MOMENT,
         spread: bool = False,
@@ -257,7 +258,7 @@ class Release:
         table = self._crosstab([by] if isinstance(by, str) else by, where, condition, target, level)
         if estimator == MOMENT:
             return table
-        parts = (*(axis for axis, _ in table.axes), *(axis for axis, _ in condition.masks.values()))
+        parts = (*(axis for axis, _ in table.axes), *condition.axes)
         refuse_biased(parts, "counts by another estimator")
         found, short = counts_by(self.estimators[estimator], Inversion(table, self.data, condition))
         told = BIASED_ESTIMATOR_METHOD.format(self.estimators[estimator].told)
@@ -269,7 +270,7 @@ class Release:
         earlier: Release,
         by: Sequence[str] | str = (),
         where: str | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         unchanged: float | None = None,
     ) -> Changes:
@@ -307,7 +308,7 @@ class Release:
         by: Sequence[str],
         where: str | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         spread: bool = False,
     ) -> Cube:
@@ -336,7 +337,7 @@ class Release:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         values: Mapping[Value, float | None] | None = None,
         limits: Limits = (None, None),
     ) -> Means:
@@ -379,7 +380,7 @@ class Release:
         *,
         present: tuple[Sequence[Value], Sequence[Value]] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         spread: bool = False,
         deflate: bool = False,
     ) -> Association:
@@ -443,7 +444,7 @@ class Release:
         *,
         success: Sequence[Value] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Regression:
         """Fit a regression model to the original table: linear, logistic, Poisson or multinomial, without bias.
 
@@ -510,7 +511,7 @@ class Release:
         longest: int = 3,
         present: Sequence[Value] | None = None,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> Rules:
         """Estimate association rules "categories of some columns -> a category of another".
 
@@ -555,7 +556,7 @@ class Release:
         where: str | None = None,
         *,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
     ) -> NamedRules:
         """Estimate support and confidence of rules that are named, such as `sex = f, region = north -> disease = flu`.
 
@@ -652,7 +653,7 @@ class Release:
         self,
         sql: str,
         target: Target | None = None,
-        level: float = 0.95,
+        level: float = LEVEL,
         *,
         tables: Mapping[str, Given] | None = None,
         limits: Mapping[str, Limits] | None = None,
@@ -771,8 +772,4 @@ class Release:
         if not condition.filter and found != self.records:
             raise manifest_mismatch_error(f"it has {found} records, not {self.records}")
         cells = weigh_groups(axes, others, codes, len(n))
-        return (
-            cells.sums(n * cells.weight),
-            cells.sums(n * cells.weight**2),
-            cells.sums(n * cells.speaks),
-        )
+        return (cells.sums(n * cells.weight), cells.sums(n * cells.weight**2), cells.sums(n * cells.speaks))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import category_text
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each
 from rrpolicy.estimate.opening import is_countable, release_of
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
-LEVEL = 0.95
 SURE = 1.0
 """Confidence level of certain limits: nothing was drawn."""
 MOST = 200

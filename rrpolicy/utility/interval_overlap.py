@@ -57,7 +57,7 @@ class IntervalOverlap(TableMetric):
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the mean overlap as a function of the estimated table."""
-        from rrpolicy.estimate.results.clipping import quantile
+        from rrpolicy.estimate.results.intervals import quantile
         from rrpolicy.utility.release_estimates import ShareTable
         from rrpolicy.utility.simulation import original_shares
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.results.variance import population_variance
+from rrpolicy.estimate.results.intervals import population_variance
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.metric import MOST_CELLS
 

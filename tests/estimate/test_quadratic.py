@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-from rrpolicy.estimate.invert.quadratic import maximise_quadratic
+from rrpolicy.estimate.invert.simplex import maximise_quadratic
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -19,6 +19,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MEANINGS
+from rrpolicy.estimate.results.intervals import population_variance, table_variance
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
     EstimatedQuantity,
@@ -28,7 +29,6 @@ from rrpolicy.estimate.results.quantities import (
     key_columns,
 )
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.variance import population_variance, table_variance
 
 SEX, AGE = ("F", "M"), ("young", "old")
 

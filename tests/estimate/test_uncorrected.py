@@ -18,7 +18,7 @@ import rrpolicy
 from rrpolicy import DataError, PolicyError
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.uncorrected import conditions, pair_validity
+from rrpolicy.estimate.uncorrected import conditions, release_validity
 from rrpolicy.estimate.uncorrected.validity_table import Holds
 
 ONES = ("odds_ratio", "interest", "conviction", "collective_strength")
@@ -161,7 +161,7 @@ def test_a_wrong_condition_is_caught(monkeypatch):
     def without(index: int, **change: Any) -> None:
         found = list(conditions.BOUNDS)
         found[index] = replace(found[index], **change)
-        monkeypatch.setattr(pair_validity, "BOUNDS", tuple(found))
+        monkeypatch.setattr(release_validity, "BOUNDS", tuple(found))
 
     without(1, row=conditions.any_matrix)
     assert wrong((3, 2), ("general", "none")) == {"m"}
@@ -169,7 +169,7 @@ def test_a_wrong_condition_is_caught(monkeypatch):
     assert wrong((2, 3), ("none", "general")) == {"u", "tau"}
     without(4, row=conditions.two_categories, column=conditions.two_categories)
     assert wrong((2, 2), ("general", "general")) == set(conditions.BOUNDS[4].measures)
-    monkeypatch.setattr(pair_validity, "ORDERS", tuple(replace(order, alone=None) for order in conditions.ORDERS))
+    monkeypatch.setattr(release_validity, "ORDERS", tuple(replace(order, alone=None) for order in conditions.ORDERS))
     assert said_ordered(("general", "general")) > {"ps"}
 
 
@@ -277,12 +277,12 @@ def test_the_test_of_independence_keeps_its_level():
     rng = np.random.default_rng(11)
     P, Q = np.array([[0.7, 0.4], [0.3, 0.6]]), np.array([[0.6, 0.1, 0.2], [0.3, 0.8, 0.2], [0.1, 0.1, 0.6]])
     p, q = P @ [0.3, 0.7], Q @ [0.2, 0.5, 0.3]
-    from rrpolicy.estimate.uncorrected.matrix_knowledge import MatrixKnowledge
+    from rrpolicy.estimate.uncorrected.conditions import MatrixKnowledge
 
     def rejections(shares: np.ndarray) -> int:
         found = 0
         for counts in rng.multinomial(2000, shares.reshape(-1), size=4000).reshape(-1, 2, 3).astype(float):
-            held = pair_validity.what_holds_of_pair(counts, MatrixKnowledge(("p",)), MatrixKnowledge(("q",)), "")
+            held = release_validity.what_holds_of_pair(counts, MatrixKnowledge(("p",)), MatrixKnowledge(("q",)), "")
             found += next(s.released["p_value"] for s in held.statements if s.verdict == "level kept") <= 0.05
         return found
 

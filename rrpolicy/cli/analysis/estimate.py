@@ -35,6 +35,7 @@ from rrpolicy.cli.analysis.common_options import (
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line
+from rrpolicy.estimate import LEVEL
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
@@ -53,7 +54,7 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     where: Where = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     estimator: Annotated[
         str,
         typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
@@ -150,7 +151,7 @@ def query(  # noqa: PLR0917 each option is one
             metavar="COLUMN=LOW,HIGH",
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,
@@ -235,7 +236,7 @@ def compare(  # noqa: PLR0917 each option is one
             "For --population."
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     form: Form = ResultFormat.TABLE,
     plot: Plot = None,
@@ -275,7 +276,7 @@ def association(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,
@@ -374,7 +375,7 @@ def glm(  # noqa: PLR0917 each option is one
         typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
     ] = None,
     where: Where = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,
@@ -456,7 +457,7 @@ def rules(  # noqa: PLR0917 each option is one
             help="A category that counts as present, such as yes: no other of its columns is in a rule; repeat it."
         ),
     ] = None,
-    level: Level = 0.95,
+    level: Level = LEVEL,
     plugin: Plugins = None,
     design: Designed = None,
     form: Form = ResultFormat.TABLE,

@@ -20,12 +20,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
 from rrpolicy.estimate.association.measure_ranges import range_over_region
-from rrpolicy.estimate.association.measures import (
-    MEASURES,
-    AssociationMeasure,
-    MeasureKind,
-    drop_empty_categories,
-)
+from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind, drop_empty_categories
 from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
 from rrpolicy.estimate.counts.overlap import refuse_overlap
@@ -40,9 +35,8 @@ from rrpolicy.estimate.results.flags import (
     NOT_ESTIMABLE,
     POPULATION_VARIANCE,
 )
-from rrpolicy.estimate.results.intervals import Ends, normal_ends
+from rrpolicy.estimate.results.intervals import Ends, normal_ends, table_variance
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
@@ -179,10 +173,7 @@ def association(
     )
     untested = LARGE if asked.sample is None else LINEARISED
     return Association(
-        target=target,
-        level=level,
-        records=asked.records,
-        where=where,
+        **asked.scope,
         by=("measure",),
         keys=tuple({"measure": m.name} for m in chosen_measures),
         estimate=estimate,
@@ -194,8 +185,6 @@ def association(
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
-        max_records=asked.max_records,
-        sample=asked.sample,
     )
 
 

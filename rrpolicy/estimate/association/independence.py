@@ -32,10 +32,10 @@ from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
+from rrpolicy.estimate.results.intervals import bessel
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
-from rrpolicy.estimate.results.variance import bessel
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
@@ -156,7 +156,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     """
     condition = split(where, release.columns)
     (first, second), axes = grouping(release.columns, [row, column])
-    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "independence")
+    refuse_biased([*axes, *condition.axes], "independence")
     refuse_overlap(release, [row, column], where, "independence")
     names = (first, second)
     reason = (
@@ -177,7 +177,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     if method == "released" and reason:
         raise PolicyError(Problem("RR276", f"the released table cannot be tested: {reason}", hint='method="score"'))
     if method != "released" and (method or reason or release.design is not None):
-        plain = not any(axis.randomised for axis in (*axes, *(axis for axis, _ in condition.masks.values())))
+        plain = not any(axis.randomised for axis in (*axes, *condition.axes))
         return _corrected_table_test(
             release, names, where, release.crosstab([row, column], where, "population"), method, plain
         )

@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.estimate.association.association import (
-    Association,
-    dichotomise,
-    select_measures,
-    value_of,
-)
+from rrpolicy.estimate.association.association import Association, dichotomise, select_measures, value_of
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.association.two_way_table import two_way_table_without_covariance
 from rrpolicy.estimate.counts.condition import split
@@ -67,10 +62,7 @@ def spread_association(
         return np.array([_measure_bounds(measure, extremes) for measure in named])
 
     return Association(
-        target=asked.target,
-        level=asked.level,
-        records=asked.records,
-        where=asked.where,
+        **asked.scope,
         by=("measure",),
         keys=tuple({"measure": m.name} for m in named),
         estimate=estimate,
@@ -83,7 +75,6 @@ def spread_association(
         row=asked.by[0],
         column=asked.by[1],
         present=chosen,
-        max_records=asked.max_records,
     )
 
 

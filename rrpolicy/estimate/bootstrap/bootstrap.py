@@ -144,8 +144,5 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
         estimates.append([part.estimate for part in answer.measured])
     spread = tuple(np.stack(part) for part in zip(*estimates, strict=True))
     return Bootstrapped(
-        of=found, draws=spread, seed=seed,
-        where=found.where, target=found.target, level=found.level, records=found.records, notes=found.notes,
-        weights_inside=found.weights_inside,
-        max_records=found.max_records,
+        **found.scope, of=found, draws=spread, seed=seed, notes=found.notes,
     )  # fmt: skip

@@ -23,16 +23,11 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.comparison.combined_intervals import (
-    combined_interval,
-    distances,
-    ratio_interval,
-    variance,
-)
+from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, ratio_interval, variance
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
-from rrpolicy.estimate.results.clipping import quantile
 from rrpolicy.estimate.results.flags import UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.intervals import Ends, quantile
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
@@ -192,7 +187,6 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     )
 
 
-_LEVEL = 0.95
 _SAME = "ask what has the same columns and categories in all of them"
 _LEFT = "{left} rows that are not in all of the releases are left out"
 
@@ -375,7 +369,7 @@ def _ratios(parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links)
     Raises:
         PolicyError: RR572 if the quantity can be negative.
     """
-    if any((part.ends(_LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
+    if any((part.ends(LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
         message = f"{parts[0].name!r} can be negative, and a ratio of such numbers has no meaning"
         raise PolicyError(Problem("RR572", message, hint='kind="difference"'))
     first, size = estimates[0], len(parts)

@@ -21,12 +21,11 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import POPULATION_VARIANCE
-from rrpolicy.estimate.results.intervals import reach_of
+from rrpolicy.estimate.results.intervals import reach_of, table_variance
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
@@ -110,9 +109,7 @@ class Pairwise(Result):
 
     def facts(self) -> dict[str, Json]:
         """Return which row is the largest."""
-        return {
-            "largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest],
-        }
+        return {"largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest]}
 
 
 def pairwise(release: Release, question: Question) -> Pairwise:
@@ -155,19 +152,7 @@ def pairwise(release: Release, question: Question) -> Pairwise:
             ResultColumn(f"{part.name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
             ResultColumn(f"{part.name}_p_holm", tuple(adjusted.tolist()), key=False, printed=printed, p_values=True),
         ]
-    return Pairwise(
-        where=found.where,
-        target=found.target,
-        level=found.level,
-        records=found.records,
-        notes=found.notes,
-        max_records=found.max_records,
-        sample=found.sample,
-        weights_inside=found.weights_inside,
-        of=found.title,
-        largest=tuple(largest),
-        _shown=tuple(shown),
-    )
+    return Pairwise(**found.scope, notes=found.notes, of=found.title, largest=tuple(largest), _shown=tuple(shown))
 
 
 def _free_names(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -49,6 +49,11 @@ class Condition:
     parameters: tuple[Any, ...]
     kept: dict[int, Mask] = field(default_factory=dict)
 
+    @property
+    def axes(self) -> tuple[AxisWeights, ...]:
+        """Return the randomised axes."""
+        return tuple(axis for axis, _ in self.masks.values())
+
     def leaves(self, axis: AxisWeights) -> Mask:
         """Return (V,) the original cells of an axis that the condition leaves."""
         mask = self.masks[id(axis)][1] if id(axis) in self.masks else np.ones(len(axis.original), dtype=bool)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from itertools import product
 
 import numpy as np
@@ -136,18 +137,56 @@ def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> 
     return GroupAxis(shown, groups), targets
 
 
-def check_size(axes: Sequence[AxisWeights], groups: Sequence[GroupAxis], names: Sequence[str]) -> None:
-    """Refuse a table that cannot be held densely.
+@frozen(slots=False)
+class Grouping:
+    """The groups of some columns.
 
-    Raises:
-        PolicyError: RR268.
+    Attributes:
+        by: exact names of the columns.
+        axes: each axis once.
+        groups: the groups of each axis.
+        masks: what the groups of each axis count, (V, groups); None for every category by itself.
     """
-    cells = max(math.prod(a.counted for a in axes), math.prod(len(g.labels) for g in groups))
-    if cells > CELLS:
-        raise PolicyError(
-            Problem(
-                "RR268",
-                f"a table by {', '.join(map(repr, names))} has {cells:,} cells, more than {CELLS:,}",
-                hint="group by fewer columns, and name the categories you need in the condition",
+
+    by: tuple[str, ...]
+    axes: Sequence[AxisWeights]
+    groups: tuple[GroupAxis, ...]
+    masks: tuple[Mask | None, ...]
+
+    @classmethod
+    def of(cls, columns: Columns, by: Sequence[str], condition: Condition) -> Grouping:
+        """Return the groups that a condition leaves; raises as `grouping`."""
+        names, axes = grouping(columns, by, condition)
+        return cls.over(axes, names, condition)
+
+    @classmethod
+    def over(cls, axes: Sequence[AxisWeights], names: tuple[str, ...], condition: Condition) -> Grouping:
+        """Return the groups by columns of some axes, each axis with the group of all its cells if it has none."""
+        each = [groups_of(axis, names, condition) for axis in axes]
+        return cls(names, axes, tuple(group for group, _ in each), tuple(mask for _, mask in each))
+
+    @property
+    def axis_masks(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
+        """Return each axis with what its groups count."""
+        return tuple(zip(self.axes, self.masks, strict=True))
+
+    @cached_property
+    def keys(self) -> tuple[Mapping[str, Value], ...]:
+        """Return the categories of each group, by column."""
+        return tuple(group_values(self.by, self.groups))
+
+    def check_size(self) -> None:
+        """Refuse a table that cannot be held densely.
+
+        Raises:
+            PolicyError: RR268.
+        """
+        cells = max(math.prod(a.counted for a in self.axes), math.prod(len(g.labels) for g in self.groups))
+        if cells > CELLS:
+            raise PolicyError(
+                Problem(
+                    "RR268",
+                    f"a table by {', '.join(map(repr, self.by))} has {cells:,} cells, more than {CELLS:,}",
+                    hint="group by fewer columns, and name the categories you need in the condition",
+                )
             )
-        )

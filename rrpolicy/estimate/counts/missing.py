@@ -6,21 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import (
-    Condition,
-    implicit_null_exclusions,
-    narrow_condition,
-    read,
-    split,
-)
-from rrpolicy.estimate.expression import (
-    And,
-    ColumnComparison,
-    Expression,
-    Member,
-    Not,
-    Null,
-)
+from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.counts.condition import Condition, implicit_null_exclusions, narrow_condition, read, split
+from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Member, Not, Null
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
@@ -68,7 +56,7 @@ def _records(release: Release, where: Sequence[Expression]) -> str:
 
 
 def _count_records(release: Release, condition: Condition) -> Crosstab:
-    (table,) = release.tables((), [()], None, condition, target="table", level=0.95)
+    (table,) = release.tables((), [()], None, condition, target="table", level=LEVEL)
     return table
 
 
@@ -157,7 +145,7 @@ def _labels(release: Release, name: str, condition: Condition, kept: Sequence[Ex
     """
     groups, axis = release.columns.spread[name], release.columns.axes[name]
     everybody = narrow_condition(split((), release.columns), kept, release.columns)
-    (table,) = release.tables([name], [[name]], None, everybody, target="table", level=0.95)
+    (table,) = release.tables([name], [[name]], None, everybody, target="table", level=LEVEL)
     had = {row.group[name] for row in table.rows if row.released}
     found = tuple(v for (v,), left in zip(axis.original, condition.leaves(axis), strict=True) if left and v in had)
     if groups.overlap(found):

@@ -9,16 +9,13 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.columns import (
-    Columns,
-    kind_of,
-    kind_of_type,
-    parse_number,
-)
+from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, parse_number
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.weights.base import Mask
+    from collections.abc import Sequence
+
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
     from rrpolicy.source.counts import Array
 
 STATE = (
@@ -90,6 +87,17 @@ def check_numbers(columns: Columns, name: str) -> None:
     if kind_of_type(columns.columns[name].type) != "number":
         hint = "it may stand in a condition; average a column of numbers, or one with categories"
         raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint=hint))
+
+
+def check_not_grouped_by(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
+    """Refuse a column of numbers whose own axis is grouped by, sets of a condition included.
+
+    Raises:
+        PolicyError: RR274.
+    """
+    if any(own is axis for axis in axes):
+        message = f"{name!r} is averaged, and {' and '.join(map(repr, own.columns))} stands in the groups as well"
+        raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))
 
 
 def _no_numbers_error(name: str, hint: str) -> PolicyError:

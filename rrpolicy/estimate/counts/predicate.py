@@ -19,16 +19,7 @@ from sqlglot.parsers.duckdb import DuckDBParser
 
 from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.expression import (
-    And,
-    ColumnComparison,
-    Constant,
-    Expression,
-    Member,
-    Not,
-    Null,
-    Or,
-)
+from rrpolicy.estimate.expression import And, ColumnComparison, Constant, Expression, Member, Not, Null, Or
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

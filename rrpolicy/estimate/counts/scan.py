@@ -25,12 +25,7 @@ from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_ce
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import (
-    Array,
-    Counts,
-    Ints,
-    number_rows,
-)
+from rrpolicy.source.counts import Array, Counts, Ints, number_rows
 
 if TYPE_CHECKING:
     import duckdb

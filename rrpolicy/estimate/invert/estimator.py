@@ -123,8 +123,8 @@ def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
 Estimators: TypeAlias = Mapping[str, Estimator]
 
 OFFERS = (
-    Offer("em", "rrpolicy.estimate.invert.em_and_projection:MaximumLikelihoodEstimator"),
-    Offer("projection", "rrpolicy.estimate.invert.em_and_projection:Projection"),
+    Offer("em", "rrpolicy.estimate.invert.simplex:MaximumLikelihoodEstimator"),
+    Offer("projection", "rrpolicy.estimate.invert.simplex:Projection"),
 )
 """The core's own estimators."""
 ESTIMATORS: Estimators = LazyMapping({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())

@@ -12,14 +12,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.invert.quadratic import maximise_quadratic
-from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.invert.estimator import Inversion
 
 _STEPS = 20_000
 _GAP = 1e-6
@@ -198,3 +201,91 @@ def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
     for size, code in zip(shape, codes, strict=True):
         flat = flat * size + code
     return np.bincount(flat, weights=n, minlength=math.prod(shape)).astype(float).reshape(shape)
+
+
+_FLAT = 1e-13
+_ROUNDS = 3
+
+
+def maximise_quadratic(square: Array, slope: Array, near: Array) -> Array:
+    """Return the x >= 0 at which slope' x - x' square x / 2 is largest.
+
+    Active sets (Lawson and Hanson 1974, chapter 23) on the normal equations (Bro and de Jong 1997), begun at a point
+    that is known to be near: most of what is 0 there is 0 in the end.
+
+    Args:
+        square: (k, k) symmetric, positive definite.
+        slope: (k,) at 0.
+        near: (k,) where to begin, >= 0.
+
+    Raises:
+        numpy.linalg.LinAlgError: if the square is singular, or rounding leads round in circles.
+    """
+    x, free = near.copy(), near > 0
+    flat = _FLAT * float(np.abs(slope).max() + (np.abs(square) @ near).max())
+    for _ in range(_ROUNDS * len(x) + _ROUNDS):
+        x, free = _maximise_on_face(square, slope, x, free)
+        up = np.where(free, -np.inf, slope - square @ x)
+        best = int(up.argmax())
+        if up[best] <= flat:
+            return x
+        free[best] = True
+    raise np.linalg.LinAlgError("no highest point was found")
+
+
+def _maximise_on_face(square: Array, slope: Array, x: Array, free: Mask) -> tuple[Array, Mask]:
+    """Go to the highest point of the face of the free entries; those that reach 0 on the way are free no more."""
+    while True:
+        aim = np.zeros_like(x)
+        aim[free] = np.linalg.solve(square[np.ix_(free, free)], slope[free])
+        ends = free & (aim <= 0)
+        if not ends.any():
+            return aim, free
+        share = np.full_like(x, np.inf)
+        share[ends] = np.divide(x[ends], x[ends] - aim[ends], out=np.zeros(int(ends.sum())), where=x[ends] > 0)
+        x = x + share.min() * (aim - x)
+        free = free & (share > share.min())
+        x[~free] = 0.0
+
+
+LIKELIHOOD_CELLS = 1_000_000
+"""The largest table that EM runs on."""
+
+
+class MaximumLikelihoodEstimator:
+    """Maximum likelihood among tables without negative cells, over the grouping axes and those of the condition."""
+
+    name = "em"
+    told = "maximum likelihood (EM)"
+
+    def counts(self, asked: Inversion) -> tuple[Array, str]:
+        """Run EM.
+
+        Raises:
+            PolicyError: RR278 if it is not defined for a column; RR268 for more cells than it can be run on.
+        """
+        cells = max(math.prod(sizes) for sizes in zip(*asked.sizes, strict=True)) if asked.sizes else 1
+        if cells > LIKELIHOOD_CELLS:
+            raise PolicyError(
+                Problem(
+                    "RR268",
+                    f"EM would run on {cells:,} cells, more than {LIKELIHOOD_CELLS:,}",
+                    hint='group by fewer columns, or use estimator="moment"',
+                )
+            )
+        matrices = asked.matrices
+        found = maximum_likelihood(asked.released, matrices)
+        short = "" if found.converged else f"stopped {found.gap:.2g} below the largest log-likelihood"
+        return asked.answer(found.counts), short
+
+
+class Projection:
+    """The nearest table without negative cells."""
+
+    name = "projection"
+    told = "projection on the simplex"
+
+    def counts(self, asked: Inversion) -> tuple[Array, str]:
+        """Project the moment estimates."""
+        total = min(max(float(asked.moment.sum()), 0.0), float(asked.records))
+        return project_to_simplex(asked.moment, total), ""

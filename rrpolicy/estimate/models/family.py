@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.source.counts import Array
 
+
 _MOST = 700.0
 """Beyond it an exponential is no number."""
 
@@ -168,3 +169,34 @@ FAMILIES: Mapping[str, RegressionFamily] = {
     "poisson": Poisson(),
     "multinomial": Multinomial(),
 }
+
+
+_SINGULAR = 1e-9
+
+
+def information_of(counts: Array, X: Array, slope: Array) -> Array:
+    """Return (parameters, parameters) minus the derivative of a score.
+
+    Args:
+        counts: (cells,).
+        X: (cells, terms).
+        slope: (cells, equations, equations) of the expectation by the predictors.
+    """
+    equations, covariates = slope.shape[1], X.shape[1]
+    found = np.zeros((equations, covariates, equations, covariates))
+    for a in range(equations):
+        for b in range(a, equations):
+            found[a, :, b] = X.T @ ((counts * slope[:, a, b])[:, None] * X)
+            found[b, :, a] = found[a, :, b].T
+    return found.reshape(equations * covariates, -1)
+
+
+def is_positive_definite(matrix: Array) -> bool:
+    """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
+    if not len(matrix):
+        return True
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    if not np.isfinite(matrix).all() or scale.min() <= 0:
+        return False
+    values = np.linalg.eigvalsh(matrix / scale[:, None] / scale)
+    return bool(values[0] > _SINGULAR)

@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.invert.quadratic import maximise_quadratic
-from rrpolicy.estimate.invert.simplex import transition
-from rrpolicy.estimate.models.information import information_of, is_positive_definite
+from rrpolicy.estimate.invert.simplex import maximise_quadratic, transition
+from rrpolicy.estimate.models.family import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:

@@ -16,14 +16,7 @@ from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
-from rrpolicy.estimate.models.design import (
-    MISSING,
-    CovariateDesign,
-    Formula,
-    covariates,
-    is_numeric,
-    read_formula,
-)
+from rrpolicy.estimate.models.design import MISSING, CovariateDesign, Formula, covariates, is_numeric, read_formula
 from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import fit_likelihood
 from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets
@@ -236,13 +229,7 @@ class Regression(Estimates):
             (*marked, POPULATION_VARIANCE) if s and self.target == "table" else marked for s in stand_in.tolist()
         )
         return Effects(
-            target=self.target,
-            level=self.level,
-            records=self.records,
-            where=self.where,
-            max_records=self.max_records,
-            sample=self.sample,
-            weights_inside=self.weights_inside,
+            **self.scope,
             by=tuple(keys[0]) if keys else (),
             keys=keys,
             estimate=estimate,
@@ -336,12 +323,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
     several = len(equations) > 1
     keys = tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms)
     return Regression(
-        target=target,
-        level=level,
-        records=release.records,
-        where=where,
-        max_records=release.max_records,
-        sample=table.sample,
+        **table.scope,
         by=(("outcome", "term") if several else ("term",)),
         keys=keys,
         estimate=estimate,

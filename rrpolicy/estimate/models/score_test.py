@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from rrpolicy.estimate.models.information import information_of
+from rrpolicy.estimate.models.family import information_of
 from rrpolicy.estimate.models.scores import Scores, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.frozen_dataclass import frozen

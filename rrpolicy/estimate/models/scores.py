@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from rrpolicy.estimate.models.information import information_of, is_positive_definite
+from rrpolicy.estimate.models.family import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import check_size, group_values, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
 from rrpolicy.estimate.counts.scan import count, extremes
-from rrpolicy.estimate.expression import (
-    ColumnComparison,
-    Expression,
-    Null,
-    columns_of,
-    evaluate,
-    leaves_of,
-)
+from rrpolicy.estimate.expression import ColumnComparison, Expression, Null, columns_of, evaluate, leaves_of
 from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, unsupported_query_error
 from rrpolicy.estimate.query.join import Given, own_table
 from rrpolicy.estimate.query.join import join_tables as joined_to
@@ -37,9 +31,8 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_values
 from rrpolicy.estimate.sums.cube import notes_on_labels
-from rrpolicy.estimate.sums.means import mean
+from rrpolicy.estimate.sums.means import mean, totals
 from rrpolicy.estimate.sums.shares import shares
-from rrpolicy.estimate.sums.totals import totals
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
@@ -66,9 +59,9 @@ def extreme(
     """
     columns = release.columns
     condition = split(conjuncts, columns)
-    names, axes = grouping(columns, by, condition)
-    own = columns.axes.get(value)
-    drawn = [*axes, *(axis for axis, _ in condition.masks.values()), *([own] if own is not None else [])]
+    groups = Grouping.of(columns, by, condition)
+    axes, own = groups.axes, columns.axes.get(value)
+    drawn = [*axes, *condition.axes, *([own] if own is not None else [])]
     randomised = [name for axis in drawn if axis.randomised for name in axis.columns]
     if randomised:
         reason = f"{kind}() of what a randomised column says is that of released values, which no weights correct"
@@ -90,15 +83,15 @@ def extreme(
             labels[code] if records and labels[code] not in without else None
             for code, records in zip(codes[place].tolist(), n.tolist(), strict=True)
         ]
-    shown = [[axis.told_of(c) for c in groups_of(axis, names, condition)[0].columns] for axis in axes]
-    order = [c for axis in axes for c in groups_of(axis, names, condition)[0].columns]
+    shown = [[axis.told_of(c) for c in group.columns] for axis, group in zip(axes, groups.groups, strict=True)]
+    order = [c for group in groups.groups for c in group.columns]
     found: dict[tuple[Value, ...], Any] = {}
     for row, one in enumerate(values):
         if one is None:
             continue
         told = [labels[code[row]] for parts, code in zip(shown, codes, strict=False) for labels in parts]
         named = dict(zip(order, told, strict=True))
-        key = tuple(named[name] for name in names)
+        key = tuple(named[name] for name in groups.by)
         found[key] = best(found[key], one) if key in found else one
     return {key: one if isinstance(one, (str, int, float, bool)) else str(one) for key, one in found.items()}
 
@@ -277,13 +270,13 @@ def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
 def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) -> list[Key]:
     """Return the groups of a set of columns that a condition leaves, in the order of a crosstab."""
     condition = split(conjuncts, release.columns)
-    names, axes = grouping(release.columns, by, condition)
-    groups = [groups_of(axis, names, condition)[0] for axis in axes]
-    check_size(axes, groups, names)
-    if any(name in release.columns.spread for name in names) and len(names) == len(by):
-        (table,) = release.tables(names, [names], None, condition, target="table", level=0.95)
-        return [tuple(key.values()) for key in table.rows_of_counts()[0]]
-    return [tuple(key.values()) for key in group_values(names, groups)]
+    groups = Grouping.of(release.columns, by, condition)
+    groups.check_size()
+    keys: Sequence[Mapping[str, Value]] = groups.keys
+    if any(name in release.columns.spread for name in groups.by):
+        (table,) = release.tables(groups.by, [groups.by], None, condition, target="table", level=LEVEL)
+        keys = table.rows_of_counts()[0]
+    return [tuple(key.values()) for key in keys]
 
 
 def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:

@@ -22,20 +22,8 @@ from rrpolicy.estimate.counts.predicate import (
     read_condition,
     read_constants,
 )
-from rrpolicy.estimate.expression import (
-    And,
-    ColumnComparison,
-    Expression,
-    Not,
-    Or,
-)
-from rrpolicy.estimate.query.aggregate import (
-    Aggregate,
-    Reader,
-    column,
-    count_replacement,
-    unsupported_query_error,
-)
+from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Not, Or
+from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, count_replacement, unsupported_query_error
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.frozen_dataclass import frozen
 

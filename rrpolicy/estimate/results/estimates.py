@@ -3,17 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
-from typing import ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.clipping import clip_interval, is_uninformative, quantile
-from rrpolicy.estimate.results.flags import IMPOSSIBLE, MIDDLE, MOMENT, ONE_END, SPREAD, UNFLAGGED, UNINFORMATIVE, Flags
-from rrpolicy.estimate.results.intervals import Ends, reach_of
+from rrpolicy.estimate.results.flags import (
+    FEW_RECORDS,
+    IMPOSSIBLE,
+    MIDDLE,
+    MOMENT,
+    NOT_ESTIMABLE,
+    ONE_END,
+    POPULATION_VARIANCE,
+    SPREAD,
+    UNFLAGGED,
+    UNINFORMATIVE,
+    Flags,
+    flags_of,
+    rests_on_few_records,
+)
+from rrpolicy.estimate.results.intervals import (
+    Ends,
+    FiellerRatios,
+    clip_interval,
+    is_uninformative,
+    normal_ends,
+    quantile,
+    reach_of,
+)
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
     Covariance,
@@ -22,9 +43,14 @@ from rrpolicy.estimate.results.quantities import (
     key_columns,
 )
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
+
+if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.grouping import Grouping
+    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import Mask
 
 _CHEBYSHEV = ("low_chebyshev", "high_chebyshev")
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
@@ -136,6 +162,129 @@ class Estimates(Result):
     def facts(self) -> dict[str, Json]:
         """Return what rows are of."""
         return {"by": list(self.by)}
+
+
+@frozen(slots=False, kw_only=True)
+class Inference:
+    """Estimates with errors and intervals; variance comes from nowhere, from randomisation or from a survey's design.
+
+    Attributes:
+        estimate: (rows,).
+        errors: target -> (rows,) standard errors.
+        within: (rows, 2) the possible values.
+        ends: the intervals.
+        estimator: (rows,) as in `Estimates`.
+        doubts: by level and target, the flags with the rows that have each.
+        covariance: of the rows' estimates.
+        released: (rows,) released records that support each row; fewer than `FEW` are flagged.
+        sample: how the records were sampled, for errors by a survey's design.
+        notes: required to read the rows.
+    """
+
+    estimate: Array
+    errors: Mapping[Target, Array]
+    within: Array
+    ends: Ends
+    estimator: tuple[str, ...]
+    doubts: Callable[[float, Target], tuple[tuple[str, Mask], ...]]
+    covariance: Covariance | None = None
+    released: Array | None = None
+    sample: Sample | None = None
+    notes: tuple[str, ...] = (UNFLAGGED,)
+
+    @classmethod
+    def certain(cls, estimate: Array, low: Array, high: Array, within: tuple[float, float]) -> Inference:
+        """Return estimates by even spread: this table's value is certain to lie from low to high (rows,)."""
+        exact, missing, unknown = low == high, np.isnan(estimate), np.full(estimate.shape, np.nan)
+        bounds = np.stack([low, high], axis=1)
+        return cls(
+            estimate=estimate,
+            errors={"table": np.where(exact, 0.0, unknown), "population": unknown},
+            within=np.tile(within, (estimate.size, 1)),
+            ends=lambda _, target: bounds if target == "table" else np.full(bounds.shape, np.nan),
+            estimator=tuple(np.where(missing, NOT_ESTIMABLE, np.where(exact, MOMENT, SPREAD)).tolist()),
+            doubts=lambda _level, _target: ((SPREAD, ~(exact | missing)),),
+            notes=(),
+        )
+
+    @classmethod
+    def of_ratios(cls, ratios: FiellerRatios, covariance: Covariance, released: Array | None = None) -> Inference:
+        """Return ratios by randomisation, or by the design of their sample."""
+        return cls(
+            estimate=ratios.estimate,
+            errors=ratios.errors(),
+            within=ratios.within,
+            ends=ratios.ends,
+            estimator=tuple(np.where(np.isfinite(ratios.estimate), MOMENT, NOT_ESTIMABLE).tolist()),
+            doubts=ratios.doubts,
+            covariance=covariance,
+            released=released,
+            sample=ratios.sample,
+        )
+
+    @classmethod
+    def of_sums(
+        cls,
+        estimate: Array,
+        table: tuple[Array, Mask],
+        population: Array,
+        released: Array,
+        sample: Sample | None = None,
+    ) -> Inference:
+        """Return sums with normal intervals, by their variances of this table (`table_variance`) and the population."""
+        errors: dict[Target, Array] = {"table": np.sqrt(table[0]), "population": np.sqrt(population)}
+        within = np.tile([-np.inf, np.inf], (estimate.size, 1))
+        return cls(
+            estimate=estimate,
+            errors=errors,
+            within=within,
+            ends=normal_ends(estimate, errors, within, sample),
+            estimator=(MOMENT,) * estimate.size,
+            doubts=lambda _, target: ((POPULATION_VARIANCE, table[1] & (target == "table")),),
+            released=released,
+            sample=sample,
+        )
+
+
+_E = TypeVar("_E", bound=Estimates)
+
+
+def assemble(
+    kind: Callable[..., _E],
+    release: Release,
+    grouping: Grouping,
+    found: Inference,
+    *,
+    target: Target,
+    level: float,
+    where: str | None = None,
+    notes: Sequence[str] = (),
+    **own: Any,
+) -> _E:
+    """Return a result of some kind, with `notes` before those of the inference and `own` for the kind's own fields."""
+    doubts = found.doubts(level, target)
+    if found.released is not None:
+        doubts = ((FEW_RECORDS, rests_on_few_records(found.released, found.errors[target])), *doubts)
+    return kind(
+        where=where,
+        target=target,
+        level=level,
+        records=release.records,
+        max_records=release.max_records,
+        by=grouping.by,
+        keys=grouping.keys,
+        estimate=found.estimate,
+        errors=found.errors,
+        range=found.within,
+        ends=found.ends,
+        estimator=found.estimator,
+        flags=flags_of(doubts),
+        covariance=found.covariance,
+        released=found.released,
+        sample=found.sample,
+        notes=(*notes, *found.notes, *(found.sample.notes if found.sample else ())),
+        **own,
+    )
 
 
 def factor(interval: str, level: float) -> float:

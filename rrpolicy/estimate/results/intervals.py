@@ -1,28 +1,113 @@
-"""How intervals are made: score intervals of counts, normal ones of other sums, Fieller's set for ratios.
+"""Variances, and intervals: score intervals of counts, normal ones of other sums, Fieller's set for ratios.
 
 A count is a whole number: its intervals, and those of shares, have Yates' continuity correction of half a record.
 
 Measures of association have theirs from `rrpolicy.estimate.association.measure_ranges`. What all have in common: the
 ends depend on the level and on what is spoken of, and no end is invented where the data give none.
+
+The one formula of variance, of sums of record weights and of what is linear in them: with w what a record adds to a
+sum, S1 = sum w and S2 = sum w^2. This table (a census, only the randomisation is random): S2 less what S2 is expected
+to be without randomisation. Population (the table is a random sample of N): N/(N-1) (S2 - S1^2/N), N times the sample
+variance of w (Chaudhuri and Mukerjee 1988, ch. 3; Guo 2010, ch. 3).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.estimate.results.clipping import clip_interval, lies_outside, quantile
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.estimate.results.variance import bessel, table_variance
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
     from rrpolicy.source.counts import Array, Ints
+
+
+def quantile(level: float, degrees: float = math.inf) -> float:
+    """Return how many standard errors a normal interval reaches to each side; with degrees of freedom, Student's."""
+    if math.isinf(degrees):
+        return NormalDist().inv_cdf((1 + level) / 2)
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + level) / 2))
+
+
+def clip_interval(centre: Array, half: Array, within: Array) -> Array:
+    """Return (rows, 2) intervals centre ± half, clipped to what is possible.
+
+    One that lies outside altogether would shrink to a point, which reads as certainty: it is drawn around the nearest
+    possible value.
+
+    Args:
+        centre: (rows,) estimates.
+        half: (rows,) half lengths; NaN for none.
+        within: (rows or 1, 2) what is possible.
+    """
+    middle = np.where(lies_outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
+    ends = np.stack([middle - half, middle + half], axis=1)
+    return np.clip(ends, within[:, :1], within[:, 1:])
+
+
+def lies_outside(centre: Array, half: Array, within: Array) -> Mask:
+    """Return which intervals hold no inner point of what is possible; never one of length 0."""
+    return np.asarray((half > 0) & ((centre + half <= within[:, 0]) | (centre - half >= within[:, 1])))
+
+
+def is_uninformative(ends: Array, within: Array) -> Mask:
+    """Return which intervals hold all that is possible; without an end on either side, where everything is.
+
+    Args:
+        ends: (rows, 2) of the intervals.
+        within: (rows or 1, 2) what is possible.
+    """
+    low, high = within.T
+    return np.asarray((low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))
+
+
+_ROUNDING = 1e-9
+
+
+def bessel(records: int) -> float:
+    """Return N/(N-1), which makes a sample's variance unbiased."""
+    return records / max(records - 1, 1)
+
+
+def population_variance(square: Array, total: Array, records: int) -> Array:
+    """Return N/(N-1) (S2 - S1^2/N), never negative.
+
+    Args:
+        square: S2.
+        total: S1.
+        records: N.
+    """
+    return np.asarray(bessel(records) * np.maximum(square - total**2 / records, 0.0))
+
+
+def table_variance(
+    square: Array, own: Array, population: Array, *, at: tuple[Array, Array] | None = None, rounding: float = _ROUNDING
+) -> tuple[Array, Mask]:
+    """Return S2 - own, and where it is negative, so that the population's variance stands in its place.
+
+    Args:
+        square: S2.
+        own: what is expected of the same squares given the originals, which is no error of this table.
+        population: the variance for the population.
+        at: of quadratics in a ratio: their value, and the size of its terms, at the estimate, which decide.
+        rounding: a value that is this share of its terms or less is 0.
+    """
+    table = square - own
+    value, size = (table, np.abs(square)) if at is None else at
+    none = np.abs(value) <= rounding * size
+    stand_in = ~none & (value < 0)
+    return np.where(none, 0.0, np.where(stand_in, population, table)), stand_in
+
 
 Ends: TypeAlias = "Callable[[float, Target], Array]"
 """(level, target) -> (rows, 2) intervals; NaN for none, infinite where an end is not bounded."""

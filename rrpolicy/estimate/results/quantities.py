@@ -9,9 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.estimate.results.clipping import is_uninformative
 from rrpolicy.estimate.results.flags import Flags
-from rrpolicy.estimate.results.intervals import Ends
+from rrpolicy.estimate.results.intervals import Ends, is_uninformative
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array

@@ -13,13 +13,7 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, chart
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.target import (
-    UNWEIGHTED,
-    WEIGHTS_INSIDE,
-    Sample,
-    Target,
-    TargetScope,
-)
+from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Target, TargetScope
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.svg import WIDTH, Figure, svg
 
@@ -55,6 +49,12 @@ class Result(ABC):
     max_records: int = field(default=1, repr=False)
     sample: Sample | None = field(default=None, repr=False)
     weights_inside: bool = field(default=False, repr=False)
+
+    @property
+    def scope(self) -> dict[str, Any]:
+        """Return the fields that a result made of this one shares with it, by name."""
+        names = ("where", "target", "level", "records", "max_records", "sample", "weights_inside")
+        return {name: getattr(self, name) for name in names}
 
     @property
     @abstractmethod

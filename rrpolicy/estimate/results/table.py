@@ -1,7 +1,7 @@
 """The result of a count: estimates, standard errors, intervals and covariances, for both targets.
 
 Sums of record weights w_i with E sum w = count. Of this table, sum w^2 is expected to be the count itself without
-randomisation; `rrpolicy.estimate.results.variance` has the rest (Guo 2010, ch. 3, for the covariance).
+randomisation; `rrpolicy.estimate.results.intervals` has the rest (Guo 2010, ch. 3, for the covariance).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
-from rrpolicy.estimate.results.clipping import clip_interval, lies_outside
 from rrpolicy.estimate.results.flags import (
     AS_RELEASED,
     FEW_RECORDS,
@@ -26,16 +25,19 @@ from rrpolicy.estimate.results.flags import (
     flags_of,
     rests_on_few_records,
 )
-from rrpolicy.estimate.results.intervals import STEP, count_ends, reach_of
-from rrpolicy.estimate.results.quantities import (
-    SINGLE_QUANTITY_NAMES,
-    EstimatedQuantity,
-    ResultColumn,
-    key_columns,
+from rrpolicy.estimate.results.intervals import (
+    STEP,
+    bessel,
+    clip_interval,
+    count_ends,
+    lies_outside,
+    population_variance,
+    reach_of,
+    table_variance,
 )
+from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn, key_columns
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.results.variance import bessel, population_variance, table_variance
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array

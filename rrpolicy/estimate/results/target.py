@@ -6,6 +6,7 @@ import math
 from typing import Literal, TypeAlias
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.frozen_dataclass import frozen
 
 Target: TypeAlias = Literal["table", "population"]
@@ -84,7 +85,7 @@ class TargetScope:
         """Return every target that can be asked for."""
         return ("table", "population") if self.max_records == 1 and self.unknown is None else ("table",)
 
-    def of(self, target: Target | None = None, level: float = 0.95) -> Target:
+    def of(self, target: Target | None = None, level: float = LEVEL) -> Target:
         """Return the target that is asked for; raises as `check_target` does."""
         check_target(target or self.target, level, self.max_records)
         if target == "population" and self.unknown is not None:

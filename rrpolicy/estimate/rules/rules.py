@@ -27,21 +27,14 @@ from rrpolicy.estimate.counts.columns import category
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
-from rrpolicy.estimate.results.clipping import clip_interval
 from rrpolicy.estimate.results.estimates import factor
 from rrpolicy.estimate.results.flags import SELECTED, UNFLAGGED, flags_of
-from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.results.intervals import FiellerRatios, clip_interval
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, quantity_column_names
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.rules.items import Items, Name, make_items
-from rrpolicy.estimate.rules.itemsets import (
-    By,
-    FoundRules,
-    RuleSearch,
-    Weighing,
-    search_rules,
-)
+from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -279,11 +272,7 @@ class Rules(_RuleList):
 
     def facts(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
-        return {
-            "min_support": self.min_support,
-            "min_confidence": self.min_confidence,
-            "candidates": self.candidates,
-        }
+        return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
     def said_of_method(self) -> str:
         """Return how the rules were estimated, and which are sure."""
@@ -347,13 +336,8 @@ def named_rules(
     written = [read_rule(text) for text in asked]
     if not written:
         raise PolicyError(Problem("RR277", "no rule is named", expected="one or several"))
-    condition = split(where, release.columns)
     names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule.parts))
-    axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
-    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
-    refuse_overlap(release, names, where, "rules")
-    items, rows = make_items(release.columns, axes, names, condition, None)
-    weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
+    _, weighing = _weigh(release, names, where, None)
     found = [_estimate_rule(release, rule, weighing, target, level) for rule in written]
     return NamedRules(
         tuple(rule.parts(0) for rule in found),
@@ -422,20 +406,27 @@ def rules(
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
         message = "a rule needs a least support and a least confidence in (0, 1], and two columns or more"
         raise PolicyError(Problem("RR277", message))
-    condition = split(where, release.columns)
     names = tuple(map(release.columns.name, release.columns.axes if columns is None else columns))
-    axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
-    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], "rules")
-    refuse_overlap(release, names, where, "rules")
-    items, rows = make_items(release.columns, axes, names, condition, present)
-    weighing = Weighing(items, transactions(release, axes, rows, condition), release.records)
-    most = min(longest, max(len(axes), 2))
+    axes, weighing = _weigh(release, names, where, present)
+    most = min(longest, max(axes, 2))
     found = search_rules(weighing, RuleSearch(min_support, min_confidence, most, target, level))
     return Rules(
         min_support, min_confidence, found,
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
         max_records=release.max_records,
     )  # fmt: skip
+
+
+def _weigh(
+    release: Release, names: tuple[str, ...], where: str | None, present: Sequence[Value] | None
+) -> tuple[int, Weighing]:
+    """Return the number of axes of some columns, and the weights of their items."""
+    condition = split(where, release.columns)
+    axes = list({id(axis): axis for axis in map(release.columns.axis, names)}.values())
+    refuse_biased([*axes, *condition.axes], "rules")
+    refuse_overlap(release, names, where, "rules")
+    items, rows = make_items(release.columns, axes, names, condition, present)
+    return len(axes), Weighing(items, transactions(release, axes, rows, condition), release.records)
 
 
 def _rule_label(given: _Given, then: Name) -> str:

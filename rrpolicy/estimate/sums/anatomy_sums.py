@@ -20,12 +20,7 @@ from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
-from rrpolicy.estimate.counts.scan import (
-    codes_of,
-    manifest_mismatch_error,
-    relation,
-    sql_of,
-)
+from rrpolicy.estimate.counts.scan import codes_of, manifest_mismatch_error, relation, sql_of
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
@@ -110,11 +105,7 @@ class AnatomyNumbers:
 
 
 def anatomy_numbers(
-    release: Release,
-    name: str,
-    shared: AnatomyWeights,
-    asked: Sequence[tuple[AxisWeights, Mask]],
-    condition: Condition,
+    release: Release, name: str, shared: AnatomyWeights, asked: Sequence[tuple[AxisWeights, Mask]], condition: Condition
 ) -> AnatomyNumbers:
     """Return the numbers that each row can count.
 

@@ -85,12 +85,7 @@ class Changes(Estimates):
 
 
 def change(  # noqa: PLR0917 those of the method
-    later: Release,
-    earlier: Release,
-    by: Sequence[str] | str,
-    where: str | None,
-    level: float,
-    unchanged: float | None,
+    later: Release, earlier: Release, by: Sequence[str] | str, where: str | None, level: float, unchanged: float | None
 ) -> Changes:
     """Estimate how counts changed; see `Release.change_since` for the arguments and errors."""
     before, after = (release.crosstab(by, where, "table", level) for release in (earlier, later))

@@ -11,16 +11,12 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import check_size, grouping, groups_of
+from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.overlap import LabelOverlap, notes_on_overlaps
 from rrpolicy.estimate.expression import Expression
-from rrpolicy.estimate.results.quantities import (
-    EstimatedQuantity,
-    ResultColumn,
-    concatenate_quantities,
-    key_columns,
-)
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, concatenate_quantities, key_columns
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import METHOD, UNIFORM_SPREAD_METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -132,24 +128,22 @@ def tables(
         from rrpolicy.estimate.survey.table import people
 
         return [people(release, subset, where, condition, target, level) for subset in subsets]
-    names, axes = grouping(release.columns, by, condition)
-    check_size(axes, [groups_of(axis, names, condition)[0] for axis in axes], names)
+    whole = Grouping.of(release.columns, by, condition)
+    whole.check_size()
+    axes = whole.axes
     first, second, support = release.moments(axes, condition)
     certain = release.certain(axes, condition)
     method = METHOD if certain is None else UNIFORM_SPREAD_METHOD
     found = []
     for subset in subsets:
-        exact = tuple(map(release.columns.name, subset))
-        grouped = [groups_of(axis, exact, condition) for axis in axes]
-        groups = tuple(g for g, _ in grouped)
+        grouping = Grouping.over(axes, tuple(map(release.columns.name, subset)), condition)
         table = Crosstab(
-            exact, groups, first, second, support, method,
+            grouping.by, grouping.groups, first, second, support, method,
             certain=certain, where=where, target=target, level=level, records=release.records,
             max_records=release.max_records,
         )  # fmt: skip
-        made = table.corrected(axes, [targets for _, targets in grouped])
         ends = (first, first) if certain is None else (certain, support)
-        found.append(_with_label_bounds(release, made, ends))
+        found.append(_with_label_bounds(release, table.corrected(axes, grouping.masks), ends))
     return found
 
 
@@ -164,7 +158,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
     if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
         return ()
     condition = split(where, release.columns)
-    (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+    (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
     return table.notes
 
 

@@ -1,43 +1,49 @@
-"""Columns of numbers by groups of released records: which records have one, and what the numbers add up to."""
+"""Columns of numbers by groups of released records: what the numbers add up to, their means and totals.
+
+With w the weight of a record in a group and y its number, the mean is R = sum w y / sum w. The numerator of its
+variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population,
+N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2. The same numerators for every r in place of R test whether the
+mean is r: what is not rejected is the interval (Fieller 1954). Whoever has no number is in neither sum: where such
+records are a category of a randomised column, y and 1 are replaced by what the column's weights make of them.
+
+The total is T = sum w y. Its variance is that of a count with y in place of 1: S1 = T, S2 = sum w^2 y^2, of which
+sum w y^2 is expected without randomisation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import (
-    GroupAxis,
-    WeightedGroups,
-    check_size,
-    group_values,
-    grouping,
-    groups_of,
-    ungrouped_condition_axes,
-    weigh_groups,
-)
-from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
+from rrpolicy.estimate.counts.grouping import WeightedGroups, weigh_groups
+from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_not_grouped_by, check_numbers
 from rrpolicy.estimate.counts.scan import count, total
-from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
+from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.results.estimates import Inference
+from rrpolicy.estimate.results.intervals import FiellerRatios, bessel, population_variance, table_variance
+from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion, SpreadNumbers, spread_numbers
+from rrpolicy.estimate.weights.base import AxisWeights, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.survey.numeric_sums import PeopleNumbers
 
 
 @frozen(slots=False)
-class NumericGroups:
+class NumericSums:
     """Groups of released records with what their numbers add up to.
 
     Attributes:
-        cells: where each group lies, and its weight.
+        asked: the question.
+        cells: where each group of records lies, and its weight.
         n: records that have the number (estimated, if that is randomised itself).
         first: sums of the number (of its weight, if the number is randomised itself).
         second: sums of squares of `first`'s terms.
@@ -51,6 +57,7 @@ class NumericGroups:
         within: what a mean can be.
     """
 
+    asked: NumericQuestion
     cells: WeightedGroups
     n: Array
     first: Array
@@ -64,54 +71,85 @@ class NumericGroups:
     categories: tuple[Value, ...] = ()
     within: tuple[float, float] = (-np.inf, np.inf)
 
-
-@frozen(slots=False)
-class GroupSums:
-    """GroupSums over released records, by group.
-
-    Attributes:
-        name: of the column of numbers.
-        by: names of what is grouped by.
-        groups: of each axis.
-        axes: that are grouped by.
-        masks: what each group counts.
-        numbers: where the records lie.
-    """
-
-    name: str
-    by: tuple[str, ...]
-    groups: tuple[GroupAxis, ...]
-    axes: Sequence[AxisWeights]
-    masks: Sequence[Mask | None]
-    numbers: NumericGroups
-
-    @property
-    def keys(self) -> tuple[dict[str, Value], ...]:
-        """Return what each group is of."""
-        return tuple(dict(key) for key in group_values(self.by, self.groups))
-
-    def of(self, values: Array, power: int) -> Array:
-        """Return the sums of values times a power of the record weights."""
-        x = self.numbers.cells.sums(values * self.numbers.cells.weight**power)
-        for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
+    def _sum(self, values: Array, power: int) -> Array:
+        """Return the sums of values times a power of the record weights, by group."""
+        x = self.cells.sums(values * self.cells.weight**power)
+        for i, (axis, mask) in enumerate(self.asked.grouping.axis_masks):
             x = axis.contract(x, i, mask, power)
         return x
 
-    def crossed(self, values: Array) -> Array:
+    def _crossed(self, values: Array) -> Array:
         """Return (groups, groups) the sums of values times a record's weights in two groups."""
-        x = self.numbers.cells.sums(values * self.numbers.cells.weight**2)
-        return cross_products(x, self.axes, self.masks)
+        grouping = self.asked.grouping
+        return cross_products(self.cells.sums(values * self.cells.weight**2), grouping.axes, grouping.masks)
 
-    def released(self) -> Array:
-        """Return (groups,) released records that speak for each group."""
-        x = self.numbers.cells.sums(self.numbers.everybody * self.numbers.cells.speaks)
-        for i, (axis, mask) in enumerate(zip(self.axes, self.masks, strict=True)):
+    @cached_property
+    def _released(self) -> Array:
+        """Return (groups,) released records that support each group."""
+        x = self.cells.sums(self.everybody * self.cells.speaks)
+        for i, (axis, mask) in enumerate(self.asked.grouping.axis_masks):
             x = axis.support(x, i, mask)
         return x.reshape(-1)
 
+    @cached_property
+    def _size(self) -> Array:
+        return self._sum(self.n, 1)
 
-def sums_of(release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str) -> GroupSums:
-    """Return the sums of a column of numbers by groups.
+    @property
+    def sizes(self) -> Array:
+        """Return (groups,) the estimated records with a number."""
+        return self._size.reshape(-1)
+
+    @property
+    def left_out(self) -> float:
+        """Return the estimated share of the records that have none of the categories with a number."""
+        whole = float(self._sum(self.everybody, 1).sum())
+        return 1 - float(self._size.sum()) / whole if self.categories and whole else 0.0
+
+    @property
+    def means(self) -> Inference:
+        """Return the means."""
+        size, deviation, N = self._size, self._sum(self.first, 1), self.asked.release.records
+        v0, v1, v2 = (self._sum(values, 2) for values in (self.second, self.cross, self.counted))
+        own, more = (self._sum(self.squares, 1), deviation, size), bessel(N)
+        found = FiellerRatios.of(
+            deviation, size,
+            square=(v0, v1, v2), own=own, sampled=(more * v0, more * v1, more * v2),
+            within=self.within, centre=self.centre,
+        )  # fmt: skip
+
+        def covariance(target: Target) -> Array:
+            """Return Cov(R_i, R_j), of whose groups no record is in two: sum e_i e_j / (d_i d_j), e = w (y - R)."""
+            R, d = found.estimate - found.centre, found.d
+            second, cross, counted = (self._crossed(v) for v in (self.second, self.cross, self.counted))
+            e = second - (R[:, None] + R) * cross + np.outer(R, R) * counted
+            if target == "population":
+                return np.asarray(more * e / np.outer(d, d))
+            v0, v1, v2 = (v.reshape(-1) for v in own)
+            return np.asarray((e - np.diag(v0 - 2 * R * v1 + R**2 * v2)) / np.outer(d, d))
+
+        return Inference.of_ratios(found, covariance, self._released)
+
+    @property
+    def totals(self) -> Inference:
+        """Return the totals."""
+        c = self.centre
+
+        def moment(n: Array, first: Array, second: Array, power: int) -> Array:
+            """Return sums of w^power y^2, y = c and the rest."""
+            return self._sum(second, power) + 2 * c * self._sum(first, power) + c**2 * self._sum(n, power)
+
+        T = (self._sum(self.first, 1) + c * self._size).reshape(-1)
+        square = moment(self.counted, self.cross, self.second, 2).reshape(-1)
+        own = moment(self.n, self.first, self.squares, 1).reshape(-1)
+        population = population_variance(square, T, self.asked.release.records)
+        return Inference.of_sums(T, table_variance(square, own, population), population, self._released)
+
+
+def sum_numbers(
+    release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str
+) -> NumericSums | SpreadNumbers | PeopleNumbers:
+    """Return the sums of a column of numbers by groups; of people of the population where a design is known.
 
     Args:
         release: opened.
@@ -121,57 +159,47 @@ def sums_of(release: Release, value: str, by: Sequence[str], conjuncts: Sequence
         what: the sums are for, in words.
 
     Raises:
-        PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 if
-            counts are spread inside released groups.
+        PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 where
+            values of one column were exchanged and labels of another are cut, or a survey's counts are spread.
     """
-    release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
-    condition = split(conjuncts, release.columns)
-    names, axes = grouping(release.columns, by, condition)
-    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], what)
-    name = release.columns.name(value)
-    grouped = [groups_of(axis, names, condition) for axis in axes]
-    groups = tuple(g for g, _ in grouped)
-    check_size(axes, groups, names)
-    return GroupSums(
-        name, names, groups, axes, [mask for _, mask in grouped], _sum_numbers(release, name, axes, condition)
-    )
+    asked = NumericQuestion.of(release, value, by, conjuncts)
+    grouping, condition, own = asked.grouping, asked.condition, asked.own
+    if release.design is not None:
+        from rrpolicy.estimate.survey.numeric_sums import people_numbers
 
-
-def _sum_numbers(release: Release, name: str, axes: Sequence[AxisWeights], condition: Condition) -> NumericGroups:
-    """Return the sums of a column of numbers by groups of released records.
-
-    Raises:
-        PolicyError: RR274 if it holds no numbers, or is grouped by as well.
-    """
-    own = release.columns.axes.get(name)
+        refuse_biased([*grouping.axes, *condition.axes], what)
+        grouping.check_size()
+        return people_numbers(asked, release.design)
+    known = spread_numbers(asked)
+    if known is not None:
+        return known
+    grouping.check_size()
     if own is not None:
-        return _sum_category_values(release, name, own, axes, condition)
-    check_numbers(release.columns, name)
-    others = ungrouped_condition_axes(axes, condition)
-    found = total(release.data, [*axes, *(a for a, _ in others)], name, condition.filter, condition.parameters)
-    cells = weigh_groups(axes, others, found.codes, len(found.n))
-    n = found.n.astype(float)
+        return _sum_category_values(asked, own)
+    release = asked.release
+    check_numbers(release.columns, asked.name)
+    found = total(release.data, asked.axes, asked.name, condition.filter, condition.parameters)
+    cells, n = weigh_groups(grouping.axes, asked.others, found.codes, len(found.n)), found.n.astype(float)
     first, second = found.first, found.second
-    return NumericGroups(cells, n, first, second, first, n, second, found.centre, found.missing, n)
+    return NumericSums(asked, cells, n, first, second, first, n, second, found.centre, found.missing, n)
 
 
-def _sum_category_values(
-    release: Release, name: str, own: AxisWeights, axes: Sequence[AxisWeights], condition: Condition
-) -> NumericGroups:
+def _sum_category_values(asked: NumericQuestion, own: AxisWeights) -> NumericSums:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
 
     Records of a category that is no number (missing, or text for what is outside), or that the condition leaves out,
     count as 0 in omega, and as 0 in kappa, the weight of having a number.
     """
-    check_not_grouped_by(name, own, axes)
-    sizes = category_numbers(release.columns, name, condition.leaves(own))
-    others = [(axis, mask) for axis, mask in ungrouped_condition_axes(axes, condition) if axis is not own]
-    known = sizes.known
-    centre = float(sizes.y[known].mean()) if known.any() else 0.0
-    y, has = np.where(known, sizes.y - centre, 0.0), known.astype(float)
-    codes, n = count(release.data, [*axes, *(a for a, _ in others), own], condition.filter, condition.parameters)
-    cells, code = weigh_groups(axes, others, codes[:-1], len(n)), codes[-1]
-    return NumericGroups(
+    release, condition, axes = asked.release, asked.condition, asked.grouping.axes
+    check_not_grouped_by(asked.name, own, axes)
+    numbers = category_numbers(release.columns, asked.name, condition.leaves(own))
+    known = numbers.known
+    centre = float(numbers.y[known].mean()) if known.any() else 0.0
+    y, has = np.where(known, numbers.y - centre, 0.0), known.astype(float)
+    codes, n = count(release.data, [*asked.axes, own], condition.filter, condition.parameters)
+    cells, code = weigh_groups(axes, asked.others, codes[:-1], len(n)), codes[-1]
+    return NumericSums(
+        asked,
         cells,
         n * own.adding(has)[code],
         n * own.adding(y)[code],
@@ -181,23 +209,7 @@ def _sum_category_values(
         n * own.adding(y**2)[code],
         centre,
         missing=0,
-        everybody=n * own.adding(sizes.among.astype(float))[code],
-        categories=sizes.absent,
-        within=sizes.within,
+        everybody=n * own.adding(numbers.among.astype(float))[code],
+        categories=numbers.absent,
+        within=numbers.within,
     )
-
-
-def check_not_grouped_by(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
-    """Refuse a column of numbers whose own axis is grouped by.
-
-    Args:
-        name: of the column.
-        own: its axis.
-        axes: that are grouped by; sets of a condition are counted among them.
-
-    Raises:
-        PolicyError: RR274.
-    """
-    if any(own is axis for axis in axes):
-        message = f"{name!r} is averaged, and {' and '.join(map(repr, own.columns))} stands in the groups as well"
-        raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.results.clipping import quantile
+from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.results.intervals import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
@@ -46,7 +47,7 @@ class Precision:
     outside: float
     exact: bool
 
-    def half_width(self, share: float, records: int, level: float = 0.95) -> float:
+    def half_width(self, share: float, records: int, level: float = LEVEL) -> float:
         """Return half the width of a normal interval of a share of a table's records; an upper bound if not exact.
 
         Args:

@@ -10,7 +10,7 @@ With W_u(v) the weight of such a record in the count of v, so that T = sum_u n_u
 
 Records of one released cell have one replicate between them, stretched so that all have the same scale, which every
 package takes; where no two records are released alike it is the delete-one jackknife itself. Of sums of weights the
-variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in `rrpolicy.estimate.results.variance`: of
+variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in `rrpolicy.estimate.results.intervals`: of
 randomisation and sampling together. Of smooth functions of the table it is the delta method's, up to what is curved.
 
 References:
@@ -28,14 +28,9 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
-from rrpolicy.estimate.counts.grouping import (
-    check_size,
-    group_values,
-    grouping,
-    groups_of,
-    ungrouped_condition_axes,
-)
+from rrpolicy.estimate.counts.grouping import Grouping, ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -140,13 +135,12 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
     condition = split(where, release.columns)
     if release.design is not None:
         return _without_clusters(release, by, where, condition)
-    names, axes = grouping(release.columns, by, condition)
+    grouping = Grouping.of(release.columns, by, condition)
+    names, axes = grouping.by, grouping.axes
     others = ungrouped_condition_axes(axes, condition)
     refuse_biased([*axes, *(axis for axis, _ in others)], "replicate weights")
-    grouped = [groups_of(axis, names, condition) for axis in axes]
-    groups = [g for g, _ in grouped]
-    check_size(axes, groups, names)
-    tables = [axis.table if mask is None else axis.solve(mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
+    grouping.check_size()
+    tables = [axis.table if mask is None else axis.solve(mask) for axis, mask in grouping.axis_masks]
     codes, n = count(release.data, [*axes, *(a for a, _ in others)], condition.filter, condition.parameters)
     _check_size(len(n), int(np.prod([table.shape[1] for table in tables])))
     N = release.records
@@ -161,7 +155,7 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
     order = np.lexsort(W.T) if W.shape[1] else np.arange(len(n))
     W, n = W[order], n[order]
     kept = np.any(W != 0, axis=0)
-    keys = [key for key, keep in zip(group_values(names, groups), kept.tolist(), strict=True) if keep]
+    keys = [key for key, keep in zip(grouping.keys, kept.tolist(), strict=True) if keep]
     W, U = W[:, kept], len(n)
     T = n @ W
     left_out = N / max(N - 1, 1) * (T - W)
@@ -182,7 +176,7 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
                 hint="`release.with_design(clusters=...)`, or --design cluster=COLUMN",
             )
         )
-    table = people(release, by, where, condition, "population", 0.95)
+    table = people(release, by, where, condition, "population", LEVEL)
     found, scale = table.replicates()
     _check_size(found.shape[1], len(found))
     weights = table.moment.reshape(-1)

@@ -11,38 +11,32 @@ Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import (
     CELLS,
-    check_size,
-    group_values,
+    GroupAxis,
+    Grouping,
     grouping,
-    groups_of,
     ungrouped_condition_axes,
     weigh_groups,
 )
 from rrpolicy.estimate.counts.overlap import LabelOverlap
 from rrpolicy.estimate.counts.scan import Number, count
 from rrpolicy.estimate.expression import Expression, columns_of
-from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import AS_RELEASED, MOMENT, NOT_ESTIMABLE, UNFLAGGED, flags_of
-from rrpolicy.estimate.results.intervals import Ends, FiellerRatios
+from rrpolicy.estimate.results.estimates import Estimates, Inference, assemble
+from rrpolicy.estimate.results.flags import AS_RELEASED
+from rrpolicy.estimate.results.intervals import FiellerRatios, bessel
 from rrpolicy.estimate.results.quantities import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.results.variance import bessel
-from rrpolicy.estimate.sums.uniform_within import (
-    OptionalCells,
-    RatioBounds,
-    blocks,
-    ratio,
-    share_bounds,
-)
+from rrpolicy.estimate.sums.uniform_within import OptionalCells, blocks, ratio, share_bounds
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
@@ -87,7 +81,7 @@ def shares(
     condition: Sequence[Expression] = (),
     part: Sequence[Expression] = (),
     target: Target = "table",
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Shares:
     """Estimate which share of larger groups lies in smaller ones.
 
@@ -114,65 +108,30 @@ def shares(
     outer = {release.columns.name(c) for c in within}
     if not outer <= set(names):
         raise PolicyError(Problem("RR263", "a share is taken within some of the columns that are grouped by"))
-    groups = tuple(groups_of(axis, names, larger)[0] for axis in axes)
-    check_size(axes, groups, names)
-    N = release.records
-    asked = [*axes, *(axis for axis, _ in smaller.masks.values())]
-    keys = tuple(group_values(names, groups))
-    if not all(axis.unbiased for axis in asked):
-        if release.design is not None:
-            refuse_biased(asked, "shares of people of a population")
-        if any(isinstance(axis, AnatomyWeights) for axis in asked):
-            inner = [n for n in names if n in outer]
-            known = _anatomy_shares(release, (names, smaller), (inner, larger), keys)
-        else:
-            masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
-            known = _generalised_shares(release, axes, masks, smaller, larger)
-        return Shares(
-            target=target,
-            level=level,
-            records=N,
-            where=None,
-            by=names,
-            keys=keys,
-            estimate=known.estimate,
-            errors=known.errors,
-            range=np.tile([0.0, 1.0], (len(keys), 1)),
-            estimator=known.estimator,
-            flags=known.flags,
-            ends=known.ends,
-            notes=(),
-            max_records=release.max_records,
-        )
-    masks = [_masks(axis, names, outer, smaller, larger) for axis in axes]
-    bounds = None if release.design is not None else _label_bounds(release, axes, masks, smaller, larger)
-    if release.design is not None:
-        ratio, covariance = _population_shares(release, axes, masks, smaller, larger)
+    groups = Grouping.over(axes, names, larger)
+    groups.check_size()
+    asked = [*axes, *smaller.axes]
+    biased = not all(axis.unbiased for axis in asked)
+    if biased and release.design is not None:
+        refuse_biased(asked, "shares of people of a population")
+    if any(isinstance(axis, AnatomyWeights) for axis in asked):
+        inner = [n for n in names if n in outer]
+        found = _anatomy_shares(release, (names, smaller), (inner, larger), groups.keys)
+        return assemble(Shares, release, groups, found, target=target, level=level)
+    masks = [_masks(*of, outer, smaller, larger) for of in zip(axes, groups.groups, groups.masks, strict=True)]
+    if biased:
+        found = _generalised_shares(release, axes, masks, smaller, larger)
+    elif release.design is not None:
+        found = _population_shares(release, axes, masks, smaller, larger)
     else:
         moments = _moments(release, axes, smaller, larger)
-        found = _apply_weights(moments, axes, masks)
-        square = (found.part_part, found.part_whole, found.whole_whole)
-        ratio = FiellerRatios.shares(found.part, found.whole, square, N)
-        wholes = [tuple(key[n] for n in names if n in outer) for key in keys]
-        covariance = _covariance(ratio, moments, axes, masks, wholes, N)
-    return Shares(
-        target=target,
-        level=level,
-        records=N,
-        where=None,
-        by=names,
-        keys=keys,
-        estimate=ratio.estimate,
-        errors=ratio.errors(),
-        range=ratio.within,
-        estimator=tuple(MOMENT if np.isfinite(v) else NOT_ESTIMABLE for v in ratio.estimate),
-        flags=flags_of((*ratio.doubts(level, target), (AS_RELEASED, _has_open_bounds(bounds, ratio.estimate, target)))),
-        ends=ratio.ends if bounds is None else _replace_by_bounds(bounds, ratio),
-        covariance=covariance,
-        max_records=release.max_records,
-        sample=ratio.sample,
-        notes=(UNFLAGGED, *(ratio.sample.notes if ratio.sample else ())),
-    )
+        x = _apply_weights(moments, axes, masks)
+        ratios = FiellerRatios.shares(x.part, x.whole, (x.part_part, x.part_whole, x.whole_whole), release.records)
+        wholes = [tuple(key[n] for n in names if n in outer) for key in groups.keys]
+        found = Inference.of_ratios(ratios, _covariance(ratios, moments, axes, masks, wholes, release.records))
+        bounds = _label_bounds(release, axes, masks, smaller, larger)
+        found = found if bounds is None else _replace_by_bounds(found, bounds)
+    return assemble(Shares, release, groups, found, target=target, level=level)
 
 
 def _population_shares(
@@ -181,8 +140,8 @@ def _population_shares(
     masks: Sequence[tuple[Mask, Mask]],
     smaller: Condition,
     larger: Condition,
-) -> tuple[FiellerRatios, Covariance]:
-    """Return shares of people of the population, by the design of the sample, and their covariance."""
+) -> Inference:
+    """Return shares of people of the population, by the design of the sample."""
     from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Survey
 
     assert release.design is not None
@@ -194,7 +153,7 @@ def _population_shares(
         for i, condition in enumerate((smaller, larger))
     )
     of = survey.functions({VALUE: parts}), survey.functions({INSIDE: wholes})
-    return survey.ratio(*of, (0.0, 1.0)), survey.covariance_of_ratios(*of)
+    return Inference.of_ratios(survey.ratio(*of, (0.0, 1.0)), survey.covariance_of_ratios(*of))
 
 
 def _covariance(  # noqa: PLR0917 what shares are made of
@@ -233,7 +192,7 @@ def _generalised_shares(
     masks: Sequence[tuple[Mask, Mask]],
     smaller: Condition,
     larger: Condition,
-) -> RatioBounds:
+) -> Inference:
     """Return what is known where labels are cut by the groups or the conditions.
 
     Raises:
@@ -277,7 +236,7 @@ def _label_bounds(
     larger: Condition,
 ) -> Array | None:
     """Return (rows, 2) certain bounds of shares of what released labels stand for; None where no labels overlap."""
-    if any(axis.randomised for axis in (*axes, *(axis for axis, _ in smaller.masks.values()))):
+    if any(axis.randomised for axis in (*axes, *smaller.axes)):
         return None
     codes, n = count(release.data, axes, larger.filter, larger.parameters)
     inside, of, found, suppressed = [], [], False, np.zeros(1, dtype=bool)
@@ -292,24 +251,18 @@ def _label_bounds(
     if not found:
         return None
     known = _generalised_shares(release, inside, of, smaller, larger)
-    return np.where(suppressed[:, None], np.nan, np.stack([known.low, known.high], axis=1))
+    return np.where(suppressed[:, None], np.nan, known.ends(LEVEL, "table"))
 
 
-def _replace_by_bounds(bounds: Array, ratio: FiellerRatios) -> Ends:
-    """Return bounds of shares by labels in place of intervals, of this table; those of the rest stay."""
-
-    def ends(level: float, target: Target) -> Array:
-        own = ratio.ends(level, target)
-        return np.where((target == "table") & ~np.isnan(bounds), bounds, own)
-
-    return ends
-
-
-def _has_open_bounds(bounds: Array | None, estimate: Array, target: Target) -> Mask:
-    """Return where other records than those released as such may belong to a share's part or whole."""
-    if bounds is None or target != "table":
-        return np.zeros(estimate.shape, dtype=bool)
-    return np.asarray((bounds != estimate[:, None]).any(axis=1) & ~np.isnan(bounds).any(axis=1))
+def _replace_by_bounds(found: Inference, bounds: Array) -> Inference:
+    """Return shares by labels with certain bounds (rows, 2) in place of this table's intervals; NaN rows stay."""
+    known = ~np.isnan(bounds)
+    open_ends = (bounds != found.estimate[:, None]).any(axis=1) & known.all(axis=1)
+    return replace(
+        found,
+        ends=lambda level, target: np.where((target == "table") & known, bounds, found.ends(level, target)),
+        doubts=lambda level, target: (*found.doubts(level, target), (AS_RELEASED, open_ends & (target == "table"))),
+    )
 
 
 def _anatomy_shares(
@@ -317,7 +270,7 @@ def _anatomy_shares(
     smaller: tuple[Sequence[str], Condition],
     larger: tuple[Sequence[str], Condition],
     keys: Sequence[Mapping[str, Value]],
-) -> RatioBounds:
+) -> Inference:
     """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded.
 
     Raises:
@@ -325,7 +278,7 @@ def _anatomy_shares(
     """
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
-        (table,) = release.tables(by, [by], None, condition, target="table", level=0.95)
+        (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
         ends = (table.estimate, table.estimate) if table.certain is None else (table.certain, table.support)
         known = np.stack([table.estimate.reshape(-1), *(x.reshape(-1) for x in ends)], axis=1)
         place = {tuple(key[n] for n in by): row for key, row in zip(table.group_values(), known, strict=True)}
@@ -337,11 +290,10 @@ def _anatomy_shares(
     return share_bounds(least, most, least_rest, most_rest, ratio(part, whole))
 
 
-def _masks(
-    axis: AxisWeights, names: Sequence[str], outer: set[str], smaller: Condition, larger: Condition
+def _masks(  # noqa: PLR0917 the groups of an axis, and the two conditions
+    axis: AxisWeights, group: GroupAxis, targets: Mask | None, outer: set[str], smaller: Condition, larger: Condition
 ) -> tuple[Mask, Mask]:
     """Return what each smaller group of an axis counts, and what the larger one that it lies in: (V, groups) each."""
-    group, targets = groups_of(axis, names, larger)
     V = len(axis.original)
     if V * len(group.labels) > CELLS:
         raise PolicyError(Problem("RR268", f"{', '.join(map(repr, axis.columns))} has too many groups for shares"))

@@ -26,9 +26,7 @@ from typing import Any, cast
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.results.flags import MOMENT, NOT_ESTIMABLE, SPREAD, Flags
-from rrpolicy.estimate.results.intervals import Ends
-from rrpolicy.estimate.results.target import Target
+from rrpolicy.estimate.results.estimates import Inference
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
@@ -36,58 +34,6 @@ from rrpolicy.source.counts import Array, Ints
 
 _BLOCK = 4_000_000
 """Records times groups that are looked at together."""
-
-
-@frozen(slots=False)
-class RatioBounds:
-    """What is known of ratios of spread counts.
-
-    Attributes:
-        estimate: (rows,) by even spread; NaN where nobody can be counted.
-        low: (rows,) certain of this table.
-        high: (rows,) likewise.
-    """
-
-    estimate: Array
-    low: Array
-    high: Array
-
-    @property
-    def exact(self) -> Mask:
-        """Return (rows,) where one value is possible."""
-        return np.asarray(self.low == self.high)
-
-    @property
-    def errors(self) -> dict[Target, Array]:
-        """Return standard errors: 0 for this table where it is exact, else none."""
-        unknown = np.full(self.estimate.shape, np.nan)
-        return {"table": np.where(self.exact, 0.0, unknown), "population": unknown}
-
-    @property
-    def flags(self) -> Flags:
-        """Return the flag of each row that is not exact."""
-        return tuple(
-            () if exact or math.isnan(v) else (SPREAD,) for exact, v in zip(self.exact, self.estimate, strict=True)
-        )
-
-    @property
-    def estimator(self) -> tuple[str, ...]:
-        """Return how each row was estimated."""
-        return tuple(
-            NOT_ESTIMABLE if math.isnan(v) else MOMENT if exact else SPREAD
-            for exact, v in zip(self.exact, self.estimate, strict=True)
-        )
-
-    @property
-    def ends(self) -> Ends:
-        """Return the bounds, which are of this table and of no level; none for the population."""
-
-        def ends(level: float, target: Target) -> Array:
-            del level
-            bounds = np.stack([self.low, self.high], axis=1)
-            return bounds if target == "table" else np.full(bounds.shape, np.nan)
-
-        return ends
 
 
 @frozen(slots=False)
@@ -198,7 +144,7 @@ def ratio(part: Array, whole: Array) -> Array:
     return found
 
 
-def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> RatioBounds:
+def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> Inference:
     """Return what is known of shares.
 
     Args:
@@ -210,7 +156,12 @@ def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array,
     """
     low = np.where(least + most_rest > 0, ratio(least, least + most_rest), np.where(most > 0, 1.0, np.nan))
     high = np.where(most + least_rest > 0, ratio(most, most + least_rest), np.where(most_rest > 0, 0.0, np.nan))
-    return RatioBounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high)
+    return between(estimate, low, high, (0.0, 1.0))
+
+
+def between(estimate: Array, low: Array, high: Array, within: tuple[float, float] = (-np.inf, np.inf)) -> Inference:
+    """Return estimates clipped to bounds that are certain; NaN where there are none."""
+    return Inference.certain(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
 
 
 @frozen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING
 
@@ -10,34 +9,24 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.estimate.counts.condition import split
-from rrpolicy.estimate.counts.grouping import (
-    check_size,
-    group_values,
-    grouping,
-    groups_of,
-    ungrouped_condition_axes,
-)
+from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
 from rrpolicy.estimate.counts.scan import Number
+from rrpolicy.estimate.results.estimates import Inference
+from rrpolicy.estimate.survey.design import Design
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
-from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.estimate.expression import Expression
-    from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion
     from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)
 class PeopleNumbers:
-    """What is summed of a column of numbers, by group.
+    """Sums of a column of numbers by group; attributes not listed here are as of `NumericSums`.
 
     Attributes:
-        name: of the column.
-        by: names of what is grouped by.
-        keys: what each group is of.
         survey: the sample.
         numbers: the functions whose totals are sums of the number.
         counts: those whose totals are how many have it.
@@ -47,9 +36,7 @@ class PeopleNumbers:
         categories: those of who has no number.
     """
 
-    name: str
-    by: tuple[str, ...]
-    keys: tuple[Mapping[str, Value], ...]
+    asked: NumericQuestion
     survey: Survey = field(repr=False)
     numbers: Functions = field(repr=False)
     counts: Functions = field(repr=False)
@@ -58,42 +45,63 @@ class PeopleNumbers:
     within: tuple[float, float]
     categories: tuple[Value, ...]
 
+    @property
+    def sizes(self) -> Array:
+        """Return (groups,) the estimated people with a number."""
+        return self.survey.totals(self.counts)
 
-def numbers_of(
-    release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression], what: str
-) -> PeopleNumbers:
-    """Return what is summed of a column of numbers; arguments as for `rrpolicy.estimate.sums.numeric_sums.sums_of`.
+    @property
+    def missing(self) -> int:
+        """Return the records without a number."""
+        return self.survey.weighted.missing
+
+    @property
+    def left_out(self) -> float:
+        """Return the estimated share of people that have none of the categories with a number."""
+        whole = float(self.survey.totals(self.everybody).sum())
+        return 1 - float(self.sizes.sum()) / whole if self.categories and whole else 0.0
+
+    @property
+    def means(self) -> Inference:
+        """Return the means."""
+        of = self.numbers, self.counts
+        return Inference.of_ratios(
+            self.survey.ratio(*of, self.within), self.survey.covariance_of_ratios(*of), self.released
+        )
+
+    @property
+    def totals(self) -> Inference:
+        """Return the totals."""
+        table, population = self.survey.variances(self.numbers)
+        estimate = self.survey.totals(self.numbers)
+        return Inference.of_sums(estimate, table, population, self.released, self.survey.sample)
+
+
+def people_numbers(asked: NumericQuestion, design: Design) -> PeopleNumbers:
+    """Return what is summed of a column of numbers.
 
     Raises:
-        PolicyError: as that; RR545 and RR546 as `Survey.of`.
+        PolicyError: RR274 if it holds no numbers; RR545 and RR546 as `Survey.of`.
     """
-    assert release.design is not None
-    condition = split(conjuncts, release.columns)
-    names, axes = grouping(release.columns, by, condition)
-    refuse_biased([*axes, *(axis for axis, _ in condition.masks.values())], what)
-    name = release.columns.name(value)
-    grouped = [groups_of(axis, names, condition) for axis in axes]
-    check_size(axes, [group for group, _ in grouped], names)
-    own = release.columns.axes.get(name)
+    release, condition, own = asked.release, asked.condition, asked.own
     if own is None:
-        check_numbers(release.columns, name)
-    column = Number(name, identifier(name)) if own is None else None
+        check_numbers(release.columns, asked.name)
+    column = Number(asked.name, identifier(asked.name)) if own is None else None
+    axes = list(asked.grouping.axes)
     every = axes if own is None else [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, condition)), own]
-    survey = Survey.of(release.design, release.columns, release.data, every, condition, column)
-    masks = [(axis, mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
+    survey = Survey.of(design, release.columns, release.data, every, condition, column)
+    masks = asked.grouping.axis_masks
     inside = survey.indicators(masks, condition)
     counts: Array = inside
     numbers: Array = inside
     within: tuple[float, float] = (-np.inf, np.inf)
     absent: tuple[Value, ...] = ()
     if own is not None:
-        of = category_numbers(release.columns, name, condition.leaves(own))
+        of = category_numbers(release.columns, asked.name, condition.leaves(own))
         numbers, counts = inside * survey.along(own, of.y), inside * survey.along(own, of.known)
         within, absent = of.within, of.absent
     return PeopleNumbers(
-        name,
-        names,
-        tuple(group_values(names, [group for group, _ in grouped])),
+        asked,
         survey,
         survey.functions({INSIDE if own is not None else VALUE: numbers}),
         survey.functions({INSIDE: counts}),

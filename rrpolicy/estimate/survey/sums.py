@@ -27,13 +27,8 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
-from rrpolicy.estimate.counts.scan import (
-    DataFile,
-    Number,
-    WeightedSums,
-    weighted_sums,
-)
-from rrpolicy.estimate.results.intervals import FiellerRatios
+from rrpolicy.estimate.counts.scan import DataFile, Number, WeightedSums, weighted_sums
+from rrpolicy.estimate.results.intervals import FiellerRatios, table_variance
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.estimate.survey.design import Design, randomised_design_error, weight_values
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
@@ -235,6 +230,20 @@ class Survey:
     def variance(self, functions: Functions, target: Target) -> Array:
         """Return (functions,) the variances of the totals of functions; raises as `paired`."""
         return self.paired(functions, functions, target)
+
+    def variances(self, functions: Functions, size: Array | float = 0.0) -> tuple[tuple[Array, Mask], Array]:
+        """Return the variances of totals for this table, as of `table_variance`, and for the population.
+
+        Args:
+            functions: whose totals are meant.
+            size: (functions,) of what else this table's variance is compared with, whether it is 0.
+
+        Raises:
+            PolicyError: as `paired`.
+        """
+        population = np.maximum(self.variance(functions, "population"), 0.0)
+        table = self.variance(functions, "table")
+        return table_variance(table, np.zeros_like(table), population, at=(table, population + size)), population
 
     def replicates(self, functions: Functions) -> tuple[Array, float]:
         """Return (functions, clusters) replicates of totals, each as without one cluster, and their scale.

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.estimate.counts.condition import Condition
-from rrpolicy.estimate.counts.grouping import grouping, groups_of
+from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.estimate.results.variance import table_variance
 from rrpolicy.estimate.survey.sums import INSIDE, Functions, Survey
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
@@ -44,13 +43,13 @@ class PeopleTable(Crosstab):
         Raises:
             PolicyError: as `Crosstab.variance`; RR546 for a stratum with one cluster.
         """
-        target = self.spoken.of(target)
-        population = np.maximum(self.survey.variance(self._functions, "population"), 0.0).reshape(self.estimate.shape)
+        target, shape = self.spoken.of(target), self.estimate.shape
         if target == "population":
-            return population, np.zeros(self.estimate.shape, dtype=bool)
-        table = self.survey.variance(self._functions, "table").reshape(self.estimate.shape)
-        size = population + self.estimate**2 / self.records  # the population's is 0 where totals are known
-        return table_variance(table, np.zeros_like(table), population, at=(table, size))
+            population = np.maximum(self.survey.variance(self._functions, target), 0.0)
+            return population.reshape(shape), np.zeros(shape, dtype=bool)
+        size = self.estimate.reshape(-1) ** 2 / self.records  # the population's is 0 where totals are known
+        (table, stand_in), _ = self.survey.variances(self._functions, size)
+        return table.reshape(shape), stand_in.reshape(shape)
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
@@ -63,10 +62,8 @@ class PeopleTable(Crosstab):
     def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
         """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.errors_of`."""
         asked = np.tensordot(functions, self._functions, axes=1)
-        population = np.maximum(self.survey.variance(asked, "population"), 0.0)
-        table = self.survey.variance(asked, "table")
-        kept, stand_in = table_variance(table, np.zeros_like(table), population, at=(table, population))
-        return {"table": np.sqrt(kept), "population": np.sqrt(population)}, stand_in
+        (table, stand_in), population = self.survey.variances(asked)
+        return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
 
     def drawn_together(self, functions: Array) -> Array:
         """Return (sums, sums) the covariance that randomisation gives such sums; see `Crosstab.drawn_together`."""
@@ -74,12 +71,7 @@ class PeopleTable(Crosstab):
 
 
 def people(  # noqa: PLR0917 what a table is asked
-    release: Release,
-    by: Sequence[str],
-    where: str | None,
-    condition: Condition,
-    target: Target,
-    level: float,
+    release: Release, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
 ) -> PeopleTable:
     """Estimate a table of people; arguments as for `rrpolicy.estimate.sums.cube.tables`.
 
@@ -87,23 +79,22 @@ def people(  # noqa: PLR0917 what a table is asked
         PolicyError: as `Survey.of`.
     """
     assert release.design is not None
-    names, axes = grouping(release.columns, by, condition)
-    grouped = [groups_of(axis, names, condition) for axis in axes]
-    survey = Survey.of(release.design, release.columns, release.data, axes, condition)
-    masks = [(axis, mask) for axis, (_, mask) in zip(axes, grouped, strict=True)]
+    grouping = Grouping.of(release.columns, by, condition)
+    survey = Survey.of(release.design, release.columns, release.data, grouping.axes, condition)
+    masks = grouping.axis_masks
     functions = survey.functions({INSIDE: survey.indicators(masks, condition)})
-    shape = tuple(len(group.labels) for group, _ in grouped)
+    shape = tuple(len(group.labels) for group in grouping.groups)
     support = survey.speaking(masks, condition).reshape(shape)
     return PeopleTable(
-        names,
-        tuple(group for group, _ in grouped),
+        grouping.by,
+        grouping.groups,
         survey.totals(functions).reshape(shape),
         np.zeros(shape),
         support,
         METHOD,
         survey=survey,
         _functions=functions,
-        _axes=tuple(masks),
+        _axes=masks,
         where=where,
         target=target,
         level=level,

@@ -20,15 +20,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.expression import (
-    ColumnComparison,
-    Expression,
-    Member,
-    Not,
-    Null,
-    leaves_of,
-    rewrite,
-)
+from rrpolicy.estimate.expression import ColumnComparison, Expression, Member, Not, Null, leaves_of, rewrite
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
 
