@@ -58,7 +58,7 @@ _OF_ANY = ("sampling_fraction",)
 
 
 def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirement]:
-    """Return thresholds as requirements: of every model that is told of classes, by the option that it asks with.
+    """Return thresholds as requirements: of every model of classes, by the option that it asks with.
 
     Args:
         registry: of the models.
@@ -68,7 +68,7 @@ def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) ->
         PolicyError: RR250 if one makes no sense.
     """
     found = []
-    models = class_models(registry)
+    models = {name: model for name, model in class_models(registry).items() if model.asks}
     asking = {told.called.get(told.asks, told.asks) for told in models.values()}
     for name, told in models.items():
         options = registry.privacy_models[name].options

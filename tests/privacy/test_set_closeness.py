@@ -26,7 +26,7 @@ from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition import closeness
 from rrpolicy.privacy.addition.assessors import t_closeness_assessors
-from rrpolicy.privacy.models.t_closeness import NAME, TClosenessOptions
+from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy, policy_of, policy_text
 
 SEEDS = st.integers(0, 2**32)
@@ -42,7 +42,7 @@ SIZE = 5
 
 
 def asked(t: Any, *sensitive: str, distance: str = "variational", **where: str) -> Requirement:
-    return Requirement(NAME, TClosenessOptions(t=str(t), distance=distance, sensitive=sensitive), where)  # type: ignore[arg-type]
+    return Requirement(TCloseness.name, TClosenessOptions(t=str(t), distance=distance, sensitive=sensitive), where)  # type: ignore[arg-type]
 
 
 def table_of(rows: Sequence[Mapping[str, int]], requirement: Requirement, others: int = 0) -> TableInMemory:
