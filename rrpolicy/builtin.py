@@ -38,8 +38,8 @@ ASSESSORS = (
     ("l-diversity", "anatomy", "rrpolicy.privacy.anatomy.assessors:l_diversity_assessors"),
     ("attribute-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:attribute_disclosure_assessors"),
     ("identity-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:identity_disclosure_assessors"),
-    ("l-diversity", "product", "rrpolicy.privacy.addition.assessors:l_diversity_assessors"),
-    ("t-closeness", "product", "rrpolicy.privacy.addition.assessors:t_closeness_assessors"),
+    ("l-diversity", "product", "rrpolicy.privacy.addition.diversity:assessors"),
+    ("t-closeness", "product", "rrpolicy.privacy.addition.closeness:assessors"),
 )
 """Privacy model, kind of channel, and the function that returns the assessors; models of classes bring others."""
 

@@ -54,7 +54,10 @@ def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any] | Offer]:  # type: i
 
 @hookspec
 def rrpolicy_assessors() -> Iterable[Assessor | Offer]:  # type: ignore[empty-body]
-    """Offer assessors: they decide a requirement for a channel kind. Two that handle the same case are refused."""
+    """Offer assessors: they decide a requirement for a channel kind. Two that handle the same case are refused.
+
+    A model of equivalence classes brings its own, see `ClassModel`.
+    """
 
 
 @hookspec

@@ -25,7 +25,6 @@ from rrpolicy.cli.main import main
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition import closeness
-from rrpolicy.privacy.addition.assessors import t_closeness_assessors
 from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy, policy_of, policy_text
 
@@ -219,7 +218,7 @@ def test_a_subgroup_is_held_to_the_whole_table() -> None:
 
 
 def test_the_kit_accepts_the_assessor() -> None:
-    (assessor,) = t_closeness_assessors()
+    (assessor,) = closeness.assessors()
     rows = [{"a": i % 3, "s": i % 5} for i in range(60)]
     original = table_of(rows, asked("0.9", "s"))
     channel = Product((Identity.of("a", ("a0", "a1", "a2")), Sets.of("s", HIERARCHY[0], 3)), (), ("a", "s"))

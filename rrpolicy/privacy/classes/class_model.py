@@ -120,7 +120,7 @@ class Protected:
 class ClassModel(Generic[Options]):
     """A privacy model of equivalence classes, no matter which channel or which table has them.
 
-    A model derives from it and states `wording`, `achieved` and `classes_satisfying`. Every class is tested, by each
+    A model derives from it and states `words`, `achieved` and `classes_satisfying`. Every class is tested, by each
     sensitive attribute that an entry protects; options without `sensitive` test class sizes alone. The model then has
     an assessor on every kind of channel with classes, and `check-table` measures it.
 
@@ -128,6 +128,7 @@ class ClassModel(Generic[Options]):
         name: as of `PrivacyModel`.
         options: as of `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
         reference: where the formulas stand.
+        words: for the number that options limit, if these are of one kind; else `wording` returns them.
         asks: the option that a caller's threshold of that name is, such as `k`; empty if there is none.
         kind: the option by which findings are told apart, such as `l-diversity/entropy`; empty if there is none.
         called: by option, what a caller's threshold is called where that is another name.
@@ -141,6 +142,7 @@ class ClassModel(Generic[Options]):
     name: str
     options: type[Options]
     reference: str
+    words: ModelWording
     asks: str = ""
     kind: str = ""
     called: Mapping[str, str] = MappingProxyType({})
@@ -151,7 +153,8 @@ class ClassModel(Generic[Options]):
 
     def wording(self, options: Options) -> ModelWording:
         """Return the words for the number that options limit; the limit itself is not read."""
-        raise NotImplementedError
+        del options
+        return self.words
 
     def achieved(self, options: Options, histograms: Histograms, among: Mask) -> Measure:
         """Return the number of the worst of some classes (classes,), each with a histogram; the limit is not read."""

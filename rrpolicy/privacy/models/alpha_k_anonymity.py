@@ -66,6 +66,7 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
     )
     reference = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
     example = "alpha = 0.5\nk = 5"
+    words = ModelWording("alpha", "largest share of a sensitive value in a class")
     asks = "alpha"
     linking = True
 
@@ -81,11 +82,6 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
             f"value{attribute_phrase(options.sensitive)} makes up more than {percent_rounded_up(options.alpha)} of "
             "such a group; suppressed records excepted."
         )
-
-    def wording(self, options: AlphaKAnonymityOptions) -> ModelWording:
-        """Return the words for alpha."""
-        del options
-        return ModelWording("alpha", "largest share of a sensitive value in a class")
 
     def describe_limit(self, options: AlphaKAnonymityOptions) -> str:
         """Return such as `alpha <= 1/2, k >= 5`."""

@@ -91,6 +91,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     )
     reference = "Nergiz, Atzori, Clifton 2007"
     example = "max = 0.5"
+    words = ModelWording("presence", "largest probability that somebody of the population is in the table")
     asks = "max"
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})
     counted = True
@@ -108,11 +109,6 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
             "Presence: nobody who has a list of the population says of a person on it that they are in the table with "
             f"a probability above {percent_rounded_up(options.max)}{least}."
         )
-
-    def wording(self, options: DeltaPresenceOptions) -> ModelWording:
-        """Return the words for the larger limit."""
-        del options
-        return ModelWording("presence", "largest probability that somebody of the population is in the table")
 
     def strength(self, options: DeltaPresenceOptions) -> tuple[Fraction | int, ...]:
         """Return the limits: the narrower are stronger."""

@@ -54,6 +54,7 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
     )
     reference = "Sweeney 2002, definition 2"
     example = "k = 5"
+    words = ModelWording("k", "records in the smallest equivalence class", least=True)
     asks = "k"
     linking = True
 
@@ -69,11 +70,6 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
             f"Re-identification: each record agrees with at least {options.k - 1} others in every quasi-identifier, "
             "unless it is suppressed."
         )
-
-    def wording(self, options: KAnonymityOptions) -> ModelWording:
-        """Return the words for k."""
-        del options
-        return ModelWording("k", "records in the smallest equivalence class", least=True)
 
     def least_size(self, options: KAnonymityOptions) -> int:
         """Return k."""

@@ -92,6 +92,7 @@ class KMap(ClassModel[KMapOptions]):
     )
     reference = "Sweeney 2001, k-map"
     example = 'k = 5\nsampling_fraction = 0.01\ndecided_by = "estimate"'
+    words = ModelWording("k people of the population", "people of the population in the class of fewest", least=True)
     asks = "k"
     called = MappingProxyType({"k": "k_map"})
     linking = True
@@ -118,11 +119,6 @@ class KMap(ClassModel[KMapOptions]):
             f"Re-identification: each record fits at least {options.k} people of the population by its "
             "quasi-identifiers" + (", as an estimate has it." if options.decided_by == "estimate" else ".")
         )
-
-    def wording(self, options: KMapOptions) -> ModelWording:
-        """Return the words for k."""
-        del options
-        return ModelWording("k people of the population", "people of the population in the class of fewest", least=True)
 
     def incomparable(self, options: KMapOptions) -> tuple[object, ...]:
         """Return whether people are counted."""
