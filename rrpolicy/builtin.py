@@ -24,26 +24,24 @@ MODELS = {
     "k-map": "rrpolicy.privacy.models.k_map:KMap",
     "delta-presence": "rrpolicy.privacy.models.delta_presence:DeltaPresence",
 }
-"""Privacy model -> its class; the module's function `assessors` returns its assessors."""
+"""Privacy model -> its class."""
 
-ON_ANATOMY = ("attribute-disclosure", "identity-disclosure", "k-anonymity", "l-diversity")
-"""Privacy models that also assess anatomy groups."""
-
-ON_SETS = ("l-diversity", "t-closeness")
-"""Privacy models that also assess sets."""
-
-ON_SUPPRESSION = (
-    "attribute-disclosure",
-    "identity-disclosure",
-    "k-anonymity",
-    "l-diversity",
-    "t-closeness",
-    "alpha-k-anonymity",
-    "beta-likeness",
-    "delta-disclosure",
-    "k-map",
+ASSESSORS = (
+    ("pk-anonymity", "product", "rrpolicy.privacy.models.pk_anonymity:assessors"),
+    ("local-dp", "product", "rrpolicy.privacy.models.local_dp:assessors"),
+    ("rho1-to-rho2", "product", "rrpolicy.privacy.models.rho1_to_rho2:assessors"),
+    ("attribute-disclosure", "product", "rrpolicy.privacy.models.attribute_disclosure:assessors"),
+    ("identity-disclosure", "product", "rrpolicy.privacy.models.identity_disclosure:assessors"),
+    ("attribute-disclosure", "anatomy", "rrpolicy.privacy.anatomy.assessors:attribute_disclosure_assessors"),
+    ("identity-disclosure", "anatomy", "rrpolicy.privacy.anatomy.assessors:identity_disclosure_assessors"),
+    ("k-anonymity", "anatomy", "rrpolicy.privacy.anatomy.assessors:k_anonymity_assessors"),
+    ("l-diversity", "anatomy", "rrpolicy.privacy.anatomy.assessors:l_diversity_assessors"),
+    ("attribute-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:attribute_disclosure_assessors"),
+    ("identity-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:identity_disclosure_assessors"),
+    ("l-diversity", "product", "rrpolicy.privacy.addition.diversity:assessors"),
+    ("t-closeness", "product", "rrpolicy.privacy.addition.closeness:assessors"),
 )
-"""Privacy models that also assess releases by tuple suppression."""
+"""Privacy model, kind of channel, and the function that returns the assessors; models of classes bring others."""
 
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",
@@ -93,16 +91,8 @@ def rrpolicy_privacy_models() -> Iterable[Offer]:
 
 @hookimpl
 def rrpolicy_assessors() -> Iterable[Offer]:
-    """Offer the assessors of the core's models."""
-    of_models = [Offer(name, f"{where.partition(':')[0]}:assessors", "product") for name, where in MODELS.items()]
-    of_anatomy = [_functions("anatomy", name, "anatomy") for name in ON_ANATOMY]
-    of_suppression = [_functions("suppression", name, "suppression") for name in ON_SUPPRESSION]
-    of_sets = [_functions("addition", name, "product") for name in ON_SETS]
-    return [*of_models, *of_anatomy, *of_suppression, *of_sets]
-
-
-def _functions(room: str, model: str, channel: str) -> Offer:
-    return Offer(model, f"rrpolicy.privacy.{room}.assessors:{model.replace('-', '_')}_assessors", channel)
+    """Offer the assessors that no model brings itself."""
+    return [Offer(model, where, channel) for model, channel, where in ASSESSORS]
 
 
 @hookimpl

@@ -53,7 +53,10 @@ def rrpolicy_privacy_models() -> Iterable[PrivacyModel[Any] | Offer]:  # type: i
 
 @hookspec
 def rrpolicy_assessors() -> Iterable[Assessor | Offer]:  # type: ignore[empty-body]
-    """Offer assessors, which decide a requirement for a channel kind. Two for the same case are refused."""
+    """Offer assessors, which decide a requirement for a channel kind. Two for the same case are refused.
+
+    A model of equivalence classes brings its own, see `ClassModel`.
+    """
 
 
 @hookspec

@@ -354,8 +354,10 @@ class Registry:
 
     @cached_property
     def _offered(self) -> Mapping[str, Sequence[tuple[str, Any]]]:
-        """Return (plugin name, assessor or offer of some) of all plugins, by privacy model."""
+        """Return (plugin name, assessor or offer of some) by privacy model; None for those of the model itself."""
         offered: dict[str, list[tuple[str, Any]]] = {}
+        for plugin, thing in self._call("rrpolicy_privacy_models", "privacy model"):
+            offered.setdefault(thing.name, []).append((plugin, None))
         for plugin, thing in self._call("rrpolicy_assessors", "assessor"):
             offered.setdefault(thing.name if isinstance(thing, Offer) else thing.model, []).append((plugin, thing))
         return offered
@@ -373,8 +375,7 @@ class Registry:
         for plugin, thing in self._offered.get(model, ()):
             if isinstance(thing, Offer) and thing.channel not in kinds:
                 continue
-            found = self._load(model, plugin, thing, lambda _: model)
-            for assessor in found() if isinstance(thing, Offer) else (found,):
+            for assessor in self._load_assessors(model, plugin, thing):
                 for other_plugin, other in known:
                     if can_overlap(assessor, other):
                         raise RefusedError(
@@ -387,6 +388,14 @@ class Registry:
                 known.append((plugin, assessor))
         self._known[model, channel] = tuple(known)
         return tuple(known)
+
+    def _load_assessors(self, model: str, plugin: str, thing: Any) -> Iterable[Assessor]:
+        """Return the assessors that a model brings itself (None), those behind an offer, or the one that is given."""
+        if thing is None:
+            own: Iterable[Assessor] = getattr(self.privacy_models[model], "assessors", tuple)()
+            return own
+        loaded = self._load(model, plugin, thing, lambda _: model)
+        return loaded() if isinstance(thing, Offer) else (loaded,)
 
     @cached_property
     def _recorded(self) -> Mapping[str, str]:

@@ -27,7 +27,8 @@ from rrpolicy.policy.model import (
     Requirement,
     Role,
 )
-from rrpolicy.privacy.models import k_anonymity, l_diversity
+from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
+from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
 from rrpolicy.testing import TableInMemory, policies
 
 RECORDS = 10**6
@@ -57,10 +58,8 @@ def policy_of(names: tuple[str, ...]) -> Policy:
     diseases = tuple(f"disease {i}" for i in range(DISEASES))
     found.append(Attribute("disease", Role.SENSITIVE, diseases, release_as="disease"))
     wanted = (
-        Requirement("k-anonymity", k_anonymity.KAnonymityOptions(k=3)),
-        Requirement(
-            "l-diversity", l_diversity.LDiversityOptions(kind=l_diversity.DiversityKind.DISTINCT, l=Fraction(3))
-        ),
+        Requirement("k-anonymity", KAnonymityOptions(k=3)),
+        Requirement("l-diversity", LDiversityOptions(kind=DiversityKind.DISTINCT, l=Fraction(3))),
     )
     return policies.policy_of(found, wanted, "l-diversity", wanted[0].options)
 
@@ -88,7 +87,7 @@ def run() -> list[Ratio]:
             grouped = least(lambda names=names: _group(path, names), ROUNDS)
             for suppression in (0.0, 0.05):
                 attributes = [recoded(a) for a in class_attributes(policy)]
-                assessors = (*k_anonymity.assessors(), *l_diversity.assessors())
+                assessors = (KAnonymity().assessors()[0], LDiversity().assessors()[0])
                 pairs = list(zip(policy.requirements, assessors, strict=True))
                 tests = class_tests(pairs, policy, attributes, suppressing=suppression > 0)
                 counted = lattice_tables(original, attributes, tests).finest

@@ -72,7 +72,10 @@ from rrpolicy.policy.model import (
     Role as Role,
 )
 from rrpolicy.policy.rational import Rational as Rational
-from rrpolicy.privacy.grouping import equivalence_classes as equivalence_classes, written_classes as written_classes
+from rrpolicy.privacy.classes.grouping import (
+    equivalence_classes as equivalence_classes,
+    written_classes as written_classes,
+)
 from rrpolicy.privacy.model import (
     Assessor as Assessor,
     Order as Order,

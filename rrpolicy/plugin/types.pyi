@@ -34,7 +34,11 @@ from rrpolicy.policy.model import (
     ReleaseSettings as ReleaseSettings,
     SourceSettings as SourceSettings,
 )
-from rrpolicy.privacy.classes.class_model import ClassModel as ClassModel, Protected as Protected
+from rrpolicy.privacy.classes.class_model import (
+    ClassModel as ClassModel,
+    ModelWording as ModelWording,
+    Protected as Protected,
+)
 from rrpolicy.privacy.classes.histograms import (
     Classes as Classes,
     Histograms as Histograms,

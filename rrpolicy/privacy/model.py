@@ -79,8 +79,8 @@ class PrivacyModel(Protocol[Options]):
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
             class has one record", or None. Without it an entry is taken to limit something.
         without_limit: the same of an entry that limits a part of what it names, such as "sets no limit for none".
-        of_classes: how it is told of equivalence classes that were counted, as `check-table` does; see
-            `rrpolicy.plugin.types.ClassModel`.
+        assessors: a method that returns assessors of its own, as a hook's function does. A model of equivalence classes
+            has it, and is measured by `check-table`, if it derives from `rrpolicy.plugin.types.ClassModel`.
     """
 
     @property

@@ -68,7 +68,7 @@ def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) ->
         PolicyError: RR250 if one is invalid.
     """
     found = []
-    models = class_models(registry)
+    models = {name: model for name, model in class_models(registry).items() if model.asks}
     asking = {told.called.get(told.asks, told.asks) for told in models.values()}
     for name, told in models.items():
         options = registry.privacy_models[name].options

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
@@ -12,16 +13,15 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.class_counts import ClassCounts
-from rrpolicy.privacy.classes.class_model import ClassModel, Protected, rename_finding
+from rrpolicy.privacy.classes.class_model import ClassModel, Protected
 from rrpolicy.registry import Registry
 
 _WITH_AN_ORDER = {TypeFamily.INTEGER, TypeFamily.REAL, TypeFamily.MOMENT}
 
 
-def class_models(registry: Registry) -> dict[str, ClassModel]:
-    """Return the class-based models, by name."""
-    offered = {name: getattr(model, "of_classes", None) for name, model in registry.privacy_models.items()}
-    return {name: told for name, told in offered.items() if told is not None}
+def class_models(registry: Registry) -> dict[str, ClassModel[Any]]:
+    """Return the models of equivalence classes by name."""
+    return {name: model for name, model in registry.privacy_models.items() if isinstance(model, ClassModel)}
 
 
 @frozen
@@ -40,23 +40,20 @@ class Measurer:
 
     def hold(self, requirement: Requirement, tally: ClassCounts, sensitive: Sequence[str]) -> list[Finding]:
         """Return one finding for each sensitive column that a requirement protects, or one for class sizes."""
-        model = self.registry.privacy_models[requirement.model]
-        told, options = class_models(self.registry)[requirement.model], requirement.options
+        model, options = class_models(self.registry)[requirement.model], requirement.options
         subgroup = " and ".join(f"{name} = {value}" for name, value in requirement.where.items())
         where = f" where {subgroup}" if subgroup else ""
-        _require_known_population(requirement, told, tally)
-        if "sensitive" not in model.options.model_fields:
-            found = told.find(options, (), tally.classes)
+        _require_known_population(requirement, model, tally)
+        if not model.protecting:
+            found = model.find(options, (), tally.classes)
             words = model.describe(options) + where
             return [replace(found, requirement=words, place=requirement.place, identity=requirement_id(requirement))]
         words = model.describe(options.model_copy(update={"sensitive": ()}))
         findings = []
         for name in self._protected(requirement.model, options.sensitive, sensitive):
             column = self._column(name, tally)
-            _require_applicable(told, options, column)
-            found = told.find(options, [column], tally.classes)
-            if told.kind:
-                found = rename_finding(found, getattr(options, told.kind))
+            _require_applicable(model, options, column)
+            found = model.rename_by_kind(model.find(options, [column], tally.classes), options)
             of = replace(requirement, options=options.model_copy(update={"sensitive": (name,)}))
             asked = f"{words} of {name}{where}"
             findings.append(replace(found, requirement=asked, place=requirement.place, identity=requirement_id(of)))
@@ -65,8 +62,8 @@ class Measurer:
     def measure(self, tally: ClassCounts, sensitive: Sequence[str]) -> Iterator[Finding]:
         """Yield the achieved values of every model and kind, without limits."""
         for column in (None, *(self._column(name, tally) for name in sensitive)):
-            for told in class_models(self.registry).values():
-                yield from told.measure(column, tally.classes)
+            for model in class_models(self.registry).values():
+                yield from model.measure(column, tally.classes)
 
     def _protected(self, model: str, asked: Sequence[str], sensitive: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that a requirement protects: those it names, by the policy's names or the table's."""
@@ -88,23 +85,23 @@ class Measurer:
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
 
 
-def _require_known_population(requirement: Requirement, told: ClassModel, tally: ClassCounts) -> None:
+def _require_known_population(requirement: Requirement, model: ClassModel[Any], tally: ClassCounts) -> None:
     """Raise RR250 if the requirement needs more data on the population than the classes have."""
     people = tally.classes.population
-    if requirement.needs_reference and (people is None or (told.counted and people.standing is not Standing.EXACT)):
+    if requirement.needs_reference and (people is None or (model.counted and people.standing is not Standing.EXACT)):
         hint = "name a table of the population with --reference"
-        if not told.counted:
+        if not model.counted:
             hint += ", or say --weights or --sampling-fraction for an estimate"
         raise PolicyError(Problem("RR250", f"{requirement.model} needs to know of the population", hint=hint))
 
 
-def _require_applicable(told: ClassModel, options: object, column: Protected) -> None:
+def _require_applicable(model: ClassModel[Any], options: object, column: Protected) -> None:
     """Raise if options do not apply to a column: for missing properties (RR250), or a value out of order (RR313)."""
-    lacking = told.lacks(options, column)
+    lacking = model.lacks(options, column)
     if lacking is not None:
-        hint = f"in a --policy: {lacking[1]}; or take another --{told.kind}"
+        hint = f"in a --policy: {lacking[1]}; or take another --{model.kind}"
         raise PolicyError(Problem("RR250", lacking[0], hint=hint))
-    if column.unlisted and told.placed(options):
+    if column.unlisted and model.placed(options):
         message = f"'{column.name}' holds {column.unlisted} values that are not in the policy's domain"
-        hint = f"they have no place in the {getattr(options, told.kind)} {told.kind}"
+        hint = f"they have no place in the {getattr(options, model.kind)} {model.kind}"
         raise DataError(Problem("RR313", message, hint=hint))

@@ -18,7 +18,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.class_model import deterministic_axes
+from rrpolicy.privacy.classes.grouping import deterministic_axes
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.channels import json_round_trip

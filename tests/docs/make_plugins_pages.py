@@ -49,7 +49,7 @@ WRITTEN = (
     *("Axis", "Transition", "Posterior", "Readable", "Single", "Several", "Channel", "Sink", "Column", "TableSpec"),
     *("MatrixDecoder", "RetentionDecoder", "IdentityDecoder", "RecodeDecoder", "AdditionDecoder", "AnatomyDecoder"),
     *("PrivacyModel", "Order", "Requirement", "Assessor", "PerClass", "Smooth", "ClassModel", "Written"),
-    *("Classes", "Histograms", "Finding", "Measure", "Companion", "Basis", "Standing", "Verdict"),
+    *("ModelWording", "Classes", "Histograms", "Finding", "Measure", "Companion", "Basis", "Standing", "Verdict"),
     *("UtilityMetric", "Release", "Source", "Snapshot", "Distributed", "Original", "Counts", "Units"),
     *("Format", "TableWriter", "FileSink", "FileParts", "Estimator", "Inversion"),
     *("Renderer", "Report", "FindingRow", "CompanionRow", "UtilityRow", "AttributePanel", "Section", "Fact"),

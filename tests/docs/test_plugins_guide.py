@@ -13,7 +13,7 @@ import pytest
 
 from rrpolicy.drafting.scaffold.generator import write_scaffold
 from rrpolicy.finding import Verdict
-from rrpolicy.plugin import hookimpl
+from rrpolicy.plugin import Identity, Outline, Product, Recode, SuppressionChannel, hookimpl
 from rrpolicy.testing import check_assessor, check_privacy_model, open_policy, policy_text
 from tests.docs.make_plugins_pages import BLOCK, FILES, GUIDE, REFERENCE, filled_in, reference
 
@@ -113,18 +113,21 @@ def test_its_model_of_equivalence_classes_conforms(tmp_path, monkeypatch):
         def rrpolicy_privacy_models(self):
             return [example.AlphaK()]
 
-        @hookimpl
-        def rrpolicy_assessors(self):
-            return example.assessors()
-
     asked = [{"k": 2, "alpha": "1/2"}, {"k": 3, "alpha": "1/2"}, {"k": 3, "alpha": "1/3"}]
 
     check_privacy_model(example.AlphaK(), asked, refused=[{"k": 1, "alpha": 1}, {"k": 2, "alpha": 0}, {"k": 2}])
-    (finding,) = check_assessor(example.assessors()[0], open_policy(ALPHA_K, [Plugin()]))
+    opened = open_policy(ALPHA_K, [Plugin()])
+    (finding,) = check_assessor(example.AlphaK().assessors()[0], opened)
 
     assert finding.verdict is Verdict.SATISFIED
     assert finding.achieved.value <= 0.8
-    assert finding.companions[0].measure.value >= 5
+    assert next(c.measure.value for c in finding.companions if c.name == "smallest class") >= 5
+    (requirement,) = opened.policy.requirements
+    recoded = Outline(Product, ((("age", "sex"), Recode), (("disease",), Identity)))
+    for outline in (recoded, Outline(SuppressionChannel)):
+        assessor = opened.registry.assessor(requirement, opened.policy, outline)
+        assert assessor.channel is outline.channel
+        assert not opened.registry.provider(assessor).startswith("core")
 
 
 def test_the_reference_is_that_of_the_docstrings():

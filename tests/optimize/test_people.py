@@ -21,7 +21,8 @@ from rrpolicy.mechanism import Task
 from rrpolicy.optimize.recode.generalise import full_domain, multidimensional
 from rrpolicy.optimize.recode.levels import Goal, recoded
 from rrpolicy.policy.model import ReferenceSettings
-from rrpolicy.privacy.models import delta_presence, k_map
+from rrpolicy.privacy.models.delta_presence import DeltaPresence
+from rrpolicy.privacy.models.k_map import KMap
 from rrpolicy.testing import TableInMemory
 from tests.models import requirement_of
 
@@ -56,7 +57,7 @@ def task_of(requirement, rows, others):
         TableInMemory.of(policy, {name: [row[i] for row in part] for i, name in enumerate(names)})
         for part in (rows, others)
     )
-    (assessor,) = (k_map if requirement.model == "k-map" else delta_presence).assessors()
+    assessor = (KMap() if requirement.model == "k-map" else DeltaPresence()).assessors()[0]
     return Task(policy, replace(table, others=people), ((requirement, assessor),))
 
 

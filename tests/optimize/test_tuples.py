@@ -20,6 +20,8 @@ from rrpolicy.errors import DataError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.optimize.recode.levels import class_attributes
 from rrpolicy.optimize.tuple_suppression import suppress_counts, tuple_suppression
+from rrpolicy.privacy.models.k_anonymity import KAnonymity
+from rrpolicy.privacy.models.l_diversity import LDiversity
 from rrpolicy.privacy.suppression import assessors as parted
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -33,7 +35,7 @@ _spec.loader.exec_module(small)
 ROWS = st.lists(
     st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(0, 1), st.integers(0, 3)), min_size=2, max_size=60
 )
-ASSESSORS = {a.model: a for f in (parted.k_anonymity_assessors, parted.l_diversity_assessors) for a in f()}
+ASSESSORS = {model.name: model.assessors()[1] for model in (KAnonymity(), LDiversity())}
 
 
 def made(rows, kind, l):

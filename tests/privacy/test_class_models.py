@@ -36,9 +36,11 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
-from rrpolicy.privacy.grouping import equivalence_classes, written_classes
+from rrpolicy.privacy.classes.grouping import equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
-from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
+from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
+from rrpolicy.privacy.models.l_diversity import LDiversity, LDiversityOptions
+from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import TableInMemory, policy_of
 from tests.models import requirement_of
 
@@ -47,7 +49,7 @@ DECADES = ("10-29", "10-29", "30-59", "30-59", "30-59")
 SEXES = ("F", "M")
 DISEASES = ("cold", "flu", "HIV", "Unknown")
 HIERARCHY = (DISEASES, ("airways", "airways", "other", "other"), ("*",) * 4)
-MODELS = {m.NAME: m for m in (k_anonymity, l_diversity, t_closeness)}
+MODELS = {m.name: m for m in (KAnonymity(), LDiversity(), TCloseness())}
 
 
 EVERY = (
@@ -102,7 +104,7 @@ def naive(rows, suppressed=()) -> dict[tuple[str, str], Counter[str]]:
 
 
 def find(requirement: Requirement, made: Product, original):
-    (assessor,) = MODELS[requirement.model].assessors()
+    assessor = MODELS[requirement.model].assessors()[0]
     return assessor.finding(requirement, made, original)
 
 
@@ -181,7 +183,7 @@ def test_the_written_release_gives_the_same_findings(form, suppressed, people, r
             *EVERY,
             requirement_of("l-diversity", kind="distinct", l=4, where={"age": "10", "sex": "F"}),
         ):
-            (assessor,) = MODELS[requirement.model].assessors()
+            assessor = MODELS[requirement.model].assessors()[0]
             before = assessor.finding(requirement, made, original)
             after = assessor.measure(requirement, people, public, written)
             assert after.to_json() == before.to_json()
@@ -318,7 +320,7 @@ def test_what_cannot_be_asked_of_a_policy_is_refused(people):
     def refused(model, policy=people, **options):
         return model.refuses(model.options(**options), policy)
 
-    k, l, t = k_anonymity.KAnonymity(), l_diversity.LDiversity(), t_closeness.TCloseness()
+    k, l, t = KAnonymity(), LDiversity(), TCloseness()
     assert refused(k, k=5) is None
     assert "out of reach" in refused(k, replace(people, source=SourceSettings("t.csv", min_rows=4)), k=5)
     assert refused(l, kind="distinct", l=5) is None  # what l can count is the channel's business
@@ -362,10 +364,10 @@ def test_several_changes_at_once_are_of_one_direction_or_incomparable(orders, ex
 
 
 def test_requirements_are_ordered_by_strength():
-    l = l_diversity.LDiversity()
+    l = LDiversity()
 
     def compare(old, new):
-        return l.compare(l_diversity.LDiversityOptions(**old), l_diversity.LDiversityOptions(**new))
+        return l.compare(LDiversityOptions(**old), LDiversityOptions(**new))
 
     assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 3}) is Order.STRONGER
     assert compare({"kind": "entropy", "l": 3}, {"kind": "distinct", "l": 3}) is Order.WEAKER
@@ -373,12 +375,9 @@ def test_requirements_are_ordered_by_strength():
     assert compare({"kind": "recursive", "l": 2, "c": 3}, {"kind": "recursive", "l": 3, "c": 2}) is Order.STRONGER
     assert compare({"kind": "recursive", "l": 2, "c": 3}, {"kind": "distinct", "l": 2}) is Order.INCOMPARABLE
     assert compare({"kind": "distinct", "l": 2}, {"kind": "distinct", "l": 2}) is Order.EQUAL
-    t = t_closeness.TCloseness()
-    assert t.compare(t_closeness.TClosenessOptions(t="1/4"), t_closeness.TClosenessOptions(t="1/5")) is Order.STRONGER
-    assert (
-        k_anonymity.KAnonymity().compare(k_anonymity.KAnonymityOptions(k=3), k_anonymity.KAnonymityOptions(k=2))
-        is Order.WEAKER
-    )
+    t = TCloseness()
+    assert t.compare(TClosenessOptions(t="1/4"), TClosenessOptions(t="1/5")) is Order.STRONGER
+    assert KAnonymity().compare(KAnonymityOptions(k=3), KAnonymityOptions(k=2)) is Order.WEAKER
 
 
 @given(counts=st.lists(st.integers(0, 12), min_size=1, max_size=5).filter(any), l=st.fractions(1, 5, max_denominator=4))
@@ -388,7 +387,7 @@ def test_a_stronger_kind_implies_the_weaker(counts, l):
     histograms = Histograms.of_dense(np.array([counts]))
 
     def holds(kind: str, l: Fraction) -> bool:
-        return bool(l_diversity.classes_satisfying(l_diversity.LDiversityOptions(kind=kind, l=l), histograms)[0])
+        return bool(LDiversity().classes_satisfying(LDiversityOptions(kind=kind, l=l), histograms)[0])
 
     assert holds("entropy", l) or not holds("frequency", l)
     assert holds("distinct", Fraction(l.__floor__())) or not holds("entropy", l)

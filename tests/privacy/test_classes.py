@@ -13,11 +13,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rrpolicy.privacy.classes import distance as emd
+from rrpolicy.privacy.classes.distance import ValueDistance
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches, sign_of_logarithm
 from rrpolicy.privacy.classes.histograms import Histograms, largest_ratio, ratio_at_most
-from rrpolicy.privacy.models import k_anonymity, l_diversity, t_closeness
-from rrpolicy.privacy.models.l_diversity import DiversityKind
-from rrpolicy.privacy.models.t_closeness import ValueDistance
+from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
+from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
+from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import policy_of
 
 
@@ -49,14 +50,18 @@ def recursive(row: np.ndarray, c: Fraction, l: int) -> bool:
     return len(counts) >= l and counts[0] < c * sum(counts[l - 1 :])
 
 
-def options(kind: DiversityKind, l: Fraction, c: Fraction) -> l_diversity.LDiversityOptions:
+def options(kind: DiversityKind, l: Fraction, c: Fraction) -> LDiversityOptions:
     whole_number = kind in {DiversityKind.DISTINCT, DiversityKind.RECURSIVE}
-    return l_diversity.LDiversityOptions(
+    return LDiversityOptions(
         kind=kind, l=Fraction(math.ceil(l)) if whole_number else l, c=c if kind is DiversityKind.RECURSIVE else None
     )
 
 
-def by_definition(row: np.ndarray, asked: l_diversity.LDiversityOptions) -> bool:
+def achieved_diversity(kind: DiversityKind, histograms: Histograms, among: np.ndarray, l: int) -> float:
+    return LDiversity().achieved(options(kind, Fraction(l), Fraction(1)), histograms, among).value
+
+
+def by_definition(row: np.ndarray, asked: LDiversityOptions) -> bool:
     if not row.sum():
         return True
     if asked.kind is DiversityKind.DISTINCT:
@@ -81,14 +86,14 @@ limits = st.fractions(min_value=1, max_value=5, max_denominator=6)
 def test_diversity_of_every_kind_is_what_its_definition_says(table, kind, l, c):
     asked = options(kind, l, c)
 
-    mask = l_diversity.classes_satisfying(asked, Histograms.of_dense(table))
+    mask = LDiversity().classes_satisfying(asked, Histograms.of_dense(table))
 
     assert mask.tolist() == [by_definition(row, asked) for row in table]
 
 
 @given(tables(), st.integers(1, 12))
 def test_class_sizes_are_what_k_counts(table, k):
-    (rule,) = k_anonymity.per_class(requirement(k_anonymity.KAnonymityOptions(k=k)), None)
+    (rule,) = KAnonymity().per_class(requirement(KAnonymityOptions(k=k)), None)
 
     assert rule.holds(table).tolist() == [row.sum() in {0, *range(k, 100)} for row in table]
     assert rule.sensitive is None
@@ -101,7 +106,7 @@ def test_what_is_reached_is_the_worst_class(table):
     rows = [row for row in table if row.sum()]
 
     def achieved(kind: DiversityKind, l: int = 1) -> float:
-        return l_diversity.achieved_diversity(kind, histograms, everyone, l).value
+        return achieved_diversity(kind, histograms, everyone, l)
 
     if not rows:
         assert [achieved(kind) for kind in DiversityKind] == [math.inf, math.inf, math.inf, 0.0]
@@ -139,11 +144,11 @@ def test_six_three_one_by_hand():
     histograms = Histograms.of_dense(table)
     everyone = np.array([True])
 
-    c = [l_diversity.achieved_diversity(DiversityKind.RECURSIVE, histograms, everyone, l).value for l in (1, 2, 3, 4)]
+    c = [achieved_diversity(DiversityKind.RECURSIVE, histograms, everyone, l) for l in (1, 2, 3, 4)]
     assert c == [pytest.approx(0.6), 1.5, 6.0, math.inf]
 
     def holds(l: int, c: Fraction) -> bool:
-        return bool(l_diversity.classes_satisfying(options(DiversityKind.RECURSIVE, Fraction(l), c), histograms)[0])
+        return bool(LDiversity().classes_satisfying(options(DiversityKind.RECURSIVE, Fraction(l), c), histograms)[0])
 
     assert not holds(2, Fraction(3, 2)), "r_1 must be under c times the rest, not equal to it"
     assert holds(2, Fraction(151, 100))
@@ -157,7 +162,7 @@ def test_six_three_one_by_hand():
 def test_uniform_values_reach_their_number_exactly(values, each):
     histograms = Histograms.of_dense(np.full((1, values), each))
 
-    assert l_diversity.achieved_diversity(DiversityKind.ENTROPY, histograms, np.array([True]), 1).value == float(values)
+    assert achieved_diversity(DiversityKind.ENTROPY, histograms, np.array([True]), 1) == float(values)
     assert histograms.entropic(Fraction(values)).all()
     assert not histograms.entropic(values + Fraction(1, 10**15)).any()
 
@@ -276,21 +281,21 @@ def requirement(asked, where=None):
     from rrpolicy.policy.model import Requirement
 
     names = {
-        l_diversity.LDiversityOptions: "l-diversity",
-        t_closeness.TClosenessOptions: "t-closeness",
-        k_anonymity.KAnonymityOptions: "k-anonymity",
+        LDiversityOptions: "l-diversity",
+        TClosenessOptions: "t-closeness",
+        KAnonymityOptions: "k-anonymity",
     }
     return Requirement(names[type(asked)], asked, where or {})
 
 
 def every_rule(policy, l: Fraction, t: Fraction):
     """Return every model and kind as the lattice search sees it."""
-    rules = [("k", k_anonymity.per_class(requirement(k_anonymity.KAnonymityOptions(k=3)), policy)[0])]
+    rules = [("k", KAnonymity().per_class(requirement(KAnonymityOptions(k=3)), policy)[0])]
     for kind in DiversityKind:
-        rules.append((kind.value, l_diversity.per_class(requirement(options(kind, l, l)), policy)[0]))
+        rules.append((kind.value, LDiversity().per_class(requirement(options(kind, l, l)), policy)[0]))
     for distance in ValueDistance:
-        asked = t_closeness.TClosenessOptions(t=t, distance=distance)
-        rules.append((distance.value, t_closeness.per_class(requirement(asked), policy)[0]))
+        asked = TClosenessOptions(t=t, distance=distance)
+        rules.append((distance.value, TCloseness().per_class(requirement(asked), policy)[0]))
     return rules
 
 

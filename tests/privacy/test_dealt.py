@@ -25,7 +25,9 @@ from rrpolicy.privacy.anatomy.assessors import (
     l_diversity_assessors,
 )
 from rrpolicy.privacy.classes.histograms import Histograms
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.privacy.models.k_anonymity import KAnonymityOptions
+from rrpolicy.privacy.models.l_diversity import LDiversity, LDiversityOptions
 from rrpolicy.privacy.models.thresholds import group_size
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import TableInMemory, policy_of
@@ -43,7 +45,7 @@ KINDS = [
 
 
 def diversity(**options: Any) -> Requirement:
-    return Requirement("l-diversity", l_diversity.LDiversityOptions(**options))
+    return Requirement("l-diversity", LDiversityOptions(**options))
 
 
 def policy(*requirements: Requirement) -> Policy:
@@ -52,7 +54,7 @@ def policy(*requirements: Requirement) -> Policy:
         Attribute("age", Role.QUASI_IDENTIFIER, ("young", "old", "oldest"), release_as="age"),
         Attribute("disease", Role.SENSITIVE, VALUES, release_as="disease"),
     ]
-    return policy_of(attributes, requirements, "anatomy", l_diversity.LDiversityOptions(kind="distinct", l=2))
+    return policy_of(attributes, requirements, "anatomy", LDiversityOptions(kind="distinct", l=2))
 
 
 def channel(size: int) -> AnatomyChannel:
@@ -109,9 +111,9 @@ def test_what_is_found_without_data_is_what_the_drawn_groups_measure(options, si
     histograms = Histograms.of_cells(
         group, code, np.ones(len(code), np.int64), classes=int(group.max()) + 1, values=len(VALUES)
     )
-    satisfied = l_diversity.classes_satisfying(requirement.options, histograms)
-    kind, l = requirement.options.kind, int(requirement.options.l)
-    achieved = l_diversity.achieved_diversity(kind, histograms, np.ones(histograms.classes, dtype=bool), l)
+    satisfied = LDiversity().classes_satisfying(requirement.options, histograms)
+    everyone = np.ones(histograms.classes, dtype=bool)
+    achieved = LDiversity().achieved(requirement.options, histograms, everyone)
 
     assert (found.verdict is Verdict.SATISFIED) == satisfied.all()
     assert found.achieved == achieved
@@ -206,7 +208,7 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
     original = table(3)
     sizes = original.counts("sex", "age").n
     link = Requirement("identity-disclosure", identity_disclosure.IdentityDisclosureOptions(threshold="1/2"))
-    k = Requirement("k-anonymity", k_anonymity.KAnonymityOptions(k=int(sizes.min()) + 1))
+    k = Requirement("k-anonymity", KAnonymityOptions(k=int(sizes.min()) + 1))
 
     assert LINKING.finding(link, channel(2), original).achieved.value == pytest.approx(1 / sizes.min())
     found = ANONYMITY.finding(k, channel(2), original)
@@ -215,7 +217,7 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
 
 
 def test_a_subgroup_by_the_sensitive_attribute_is_refused():
-    requirement = Requirement("l-diversity", l_diversity.LDiversityOptions(kind="distinct", l=2), {"disease": "flu"})
+    requirement = Requirement("l-diversity", LDiversityOptions(kind="distinct", l=2), {"disease": "flu"})
 
     assert "disease" in (DIVERSITY.supports(requirement, policy(), ()) or "")
     assert DIVERSITY.supports(Requirement("l-diversity", requirement.options, {"sex": "f"}), policy(), ()) is None
@@ -261,7 +263,7 @@ def test_the_informed_posterior_stands_beside_for_the_audit_alone():
 
 
 def test_a_subgroup_is_looked_at_by_itself():
-    requirement = Requirement("l-diversity", l_diversity.LDiversityOptions(kind="distinct", l=2), {"age": "old"})
+    requirement = Requirement("l-diversity", LDiversityOptions(kind="distinct", l=2), {"age": "old"})
     original = table(3)
     found = DIVERSITY.finding(requirement, channel(2), original)
 

@@ -20,7 +20,9 @@ from rrpolicy import check_table
 from rrpolicy.finding import Verdict
 from rrpolicy.privacy.classes.histograms import Histograms
 from rrpolicy.privacy.model import Order
-from rrpolicy.privacy.models import alpha_k_anonymity, beta_likeness, delta_disclosure
+from rrpolicy.privacy.models.alpha_k_anonymity import AlphaKAnonymity, AlphaKAnonymityOptions
+from rrpolicy.privacy.models.beta_likeness import BetaLikeness, BetaLikenessOptions, LikenessKind
+from rrpolicy.privacy.models.delta_disclosure import ComparedValues, DeltaDisclosure, DeltaDisclosureOptions
 
 SMALL = [
     *[("20-39", "1*", d) for d in ("flu", "flu", "flu", "flu", "flu", "flu", "cold", "cold", "cold", "HIV")],
@@ -44,11 +46,9 @@ def gains(table: list[list[int]], row: list[int]) -> dict[int, tuple[Fraction, F
 @example(table=[[1, 0], [0, 1]], beta=Fraction(1))  # at the limit
 @example(table=[[3, 0], [1, 4]], beta=Fraction(1))
 def test_beta_likeness_is_its_definition(table, beta):
-    basic = beta_likeness.classes_satisfying(
-        beta_likeness.BetaLikenessOptions(beta=beta), Histograms.of_dense(np.array(table))
-    )
-    options = beta_likeness.BetaLikenessOptions(beta=beta, likeness="enhanced")
-    enhanced = beta_likeness.classes_satisfying(options, Histograms.of_dense(np.array(table)))
+    basic = BetaLikeness().classes_satisfying(BetaLikenessOptions(beta=beta), Histograms.of_dense(np.array(table)))
+    options = BetaLikenessOptions(beta=beta, likeness="enhanced")
+    enhanced = BetaLikeness().classes_satisfying(options, Histograms.of_dense(np.array(table)))
 
     for row, one, other in zip(table, basic, enhanced, strict=True):
         grown = gains(table, row).values() if sum(row) else ()
@@ -62,8 +62,8 @@ def test_beta_likeness_is_its_definition(table, beta):
 @example(table=[[1, 3], [3, 1], [4, 4]], delta=Fraction(1))  # shares halve: exactly one bit, which is not under it
 def test_delta_disclosure_is_its_definition(table, delta):
     told = {
-        values: delta_disclosure.classes_satisfying(
-            delta_disclosure.DeltaDisclosureOptions(delta=delta, values=values), Histograms.of_dense(np.array(table))
+        values: DeltaDisclosure().classes_satisfying(
+            DeltaDisclosureOptions(delta=delta, values=values), Histograms.of_dense(np.array(table))
         )
         for values in ("all", "occurring")
     }
@@ -78,9 +78,9 @@ def test_delta_disclosure_is_its_definition(table, delta):
 
 @given(table=tables, alpha=st.fractions(min_value=Fraction(1, 8), max_value=1, max_denominator=8), k=st.integers(1, 9))
 def test_alpha_k_anonymity_is_its_definition(table, alpha, k):
-    options = alpha_k_anonymity.AlphaKAnonymityOptions(alpha=alpha, k=k)
+    options = AlphaKAnonymityOptions(alpha=alpha, k=k)
 
-    found = alpha_k_anonymity.classes_satisfying(options, Histograms.of_dense(np.array(table)))
+    found = AlphaKAnonymity().classes_satisfying(options, Histograms.of_dense(np.array(table)))
 
     assert list(found) == [not sum(row) or (sum(row) >= k and max(row) <= alpha * sum(row)) for row in table]
 
@@ -92,18 +92,20 @@ def test_what_is_achieved_is_where_verdicts_change(table):
         return
     histograms = Histograms.of_dense(np.array(table))
     among = np.ones(len(table), dtype=bool)
-    for likeness in beta_likeness.LikenessKind:
-        beta = beta_likeness.achieved_beta(likeness, histograms, among).value
+    for likeness in LikenessKind:
+        unlimited = BetaLikenessOptions(beta=1, likeness=likeness)
+        beta = BetaLikeness().achieved(unlimited, histograms, among).value
         if 0 < beta < math.inf:
             for limit, holds in ((Fraction(beta), True), (Fraction(beta) * Fraction(999_999, 10**6), False)):
-                options = beta_likeness.BetaLikenessOptions(beta=limit, likeness=likeness)
-                assert beta_likeness.classes_satisfying(options, histograms).all() == holds
-    for values in delta_disclosure.ComparedValues:
-        delta = delta_disclosure.achieved_delta(values, histograms, among).value
+                options = BetaLikenessOptions(beta=limit, likeness=likeness)
+                assert BetaLikeness().classes_satisfying(options, histograms).all() == holds
+    for values in ComparedValues:
+        unlimited = DeltaDisclosureOptions(delta=1, values=values)
+        delta = DeltaDisclosure().achieved(unlimited, histograms, among).value
         if 0 < delta < math.inf:
             for limit, holds in ((delta * (1 + 1e-6), True), (delta * (1 - 1e-6), False)):
-                options = delta_disclosure.DeltaDisclosureOptions(delta=Fraction(limit), values=values)
-                assert delta_disclosure.classes_satisfying(options, histograms).all() == holds
+                options = DeltaDisclosureOptions(delta=Fraction(limit), values=values)
+                assert DeltaDisclosure().classes_satisfying(options, histograms).all() == holds
 
 
 @given(table=tables.filter(lambda t: len(t) > 1), beta=fractions)
@@ -111,51 +113,43 @@ def test_what_is_said_to_be_monotone_is(table, beta):
     """Merging two classes that satisfy it gives one that does; over occurring values it need not, and is not said to."""
     merged = [[a + b for a, b in zip(table[0], table[1], strict=True)], *table[2:]]
     before, after = (Histograms.of_dense(np.array(t)) for t in (table, merged))
-    for options, module in (
-        (beta_likeness.BetaLikenessOptions(beta=beta), beta_likeness),
-        (beta_likeness.BetaLikenessOptions(beta=beta, likeness="enhanced"), beta_likeness),
-        (delta_disclosure.DeltaDisclosureOptions(delta=beta), delta_disclosure),
+    for options, model in (
+        (BetaLikenessOptions(beta=beta), BetaLikeness()),
+        (BetaLikenessOptions(beta=beta, likeness="enhanced"), BetaLikeness()),
+        (DeltaDisclosureOptions(delta=beta), DeltaDisclosure()),
     ):
-        if module.classes_satisfying(options, before)[:2].all():
-            assert module.classes_satisfying(options, after)[0]
+        if model.classes_satisfying(options, before)[:2].all():
+            assert model.classes_satisfying(options, after)[0]
 
 
 def test_over_occurring_values_merging_may_break_it():
     table = np.array([[4, 0], [4, 1], [0, 5]])
-    options = delta_disclosure.DeltaDisclosureOptions(delta="13/10", values="occurring")
-    assert delta_disclosure.classes_satisfying(options, Histograms.of_dense(table))[:2].all()
+    options = DeltaDisclosureOptions(delta="13/10", values="occurring")
+    assert DeltaDisclosure().classes_satisfying(options, Histograms.of_dense(table))[:2].all()
     merged = np.array([[8, 1], [0, 5]])
-    assert not delta_disclosure.classes_satisfying(options, Histograms.of_dense(merged))[0]
+    assert not DeltaDisclosure().classes_satisfying(options, Histograms.of_dense(merged))[0]
 
 
 def test_entries_are_ordered_by_strength():
-    beta, delta, alpha = beta_likeness.BetaLikeness(), delta_disclosure.DeltaDisclosure(), alpha_k_anonymity
+    beta, delta, model = BetaLikeness(), DeltaDisclosure(), AlphaKAnonymity()
+    assert beta.compare(BetaLikenessOptions(beta=2), BetaLikenessOptions(beta=2, likeness="enhanced")) is Order.STRONGER
     assert (
-        beta.compare(
-            beta_likeness.BetaLikenessOptions(beta=2), beta_likeness.BetaLikenessOptions(beta=2, likeness="enhanced")
-        )
-        is Order.STRONGER
-    )
-    assert (
-        beta.compare(
-            beta_likeness.BetaLikenessOptions(beta=2), beta_likeness.BetaLikenessOptions(beta=3, likeness="enhanced")
-        )
+        beta.compare(BetaLikenessOptions(beta=2), BetaLikenessOptions(beta=3, likeness="enhanced"))
         is Order.INCOMPARABLE
     )
     assert (
         delta.compare(
-            delta_disclosure.DeltaDisclosureOptions(delta=2),
-            delta_disclosure.DeltaDisclosureOptions(delta=2, values="occurring"),
+            DeltaDisclosureOptions(delta=2),
+            DeltaDisclosureOptions(delta=2, values="occurring"),
         )
         is Order.WEAKER
     )
-    model = alpha.AlphaKAnonymity()
     assert (
-        model.compare(alpha.AlphaKAnonymityOptions(alpha="1/2", k=3), alpha.AlphaKAnonymityOptions(alpha="1/3", k=2))
+        model.compare(AlphaKAnonymityOptions(alpha="1/2", k=3), AlphaKAnonymityOptions(alpha="1/3", k=2))
         is Order.INCOMPARABLE
     )
     assert (
-        model.compare(alpha.AlphaKAnonymityOptions(alpha="1/2", k=3), alpha.AlphaKAnonymityOptions(alpha="1/2", k=2))
+        model.compare(AlphaKAnonymityOptions(alpha="1/2", k=3), AlphaKAnonymityOptions(alpha="1/2", k=2))
         is Order.WEAKER
     )
 

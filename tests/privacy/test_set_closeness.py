@@ -25,8 +25,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.addition import closeness
-from rrpolicy.privacy.addition.assessors import t_closeness_assessors
-from rrpolicy.privacy.models.t_closeness import NAME, TClosenessOptions
+from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy, policy_of, policy_text
 
 SEEDS = st.integers(0, 2**32)
@@ -42,7 +41,7 @@ SIZE = 5
 
 
 def asked(t: Any, *sensitive: str, distance: str = "variational", **where: str) -> Requirement:
-    return Requirement(NAME, TClosenessOptions(t=str(t), distance=distance, sensitive=sensitive), where)  # type: ignore[arg-type]
+    return Requirement(TCloseness.name, TClosenessOptions(t=str(t), distance=distance, sensitive=sensitive), where)  # type: ignore[arg-type]
 
 
 def table_of(rows: Sequence[Mapping[str, int]], requirement: Requirement, others: int = 0) -> TableInMemory:
@@ -219,7 +218,7 @@ def test_a_subgroup_is_held_to_the_whole_table() -> None:
 
 
 def test_the_kit_accepts_the_assessor() -> None:
-    (assessor,) = t_closeness_assessors()
+    (assessor,) = closeness.assessors()
     rows = [{"a": i % 3, "s": i % 5} for i in range(60)]
     original = table_of(rows, asked("0.9", "s"))
     channel = Product((Identity.of("a", ("a0", "a1", "a2")), Sets.of("s", HIERARCHY[0], 3)), (), ("a", "s"))

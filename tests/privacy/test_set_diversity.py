@@ -19,8 +19,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
-from rrpolicy.privacy.addition.assessors import l_diversity_assessors
-from rrpolicy.privacy.addition.diversity import assess, measure, single_attribute_diversity
+from rrpolicy.privacy.addition.diversity import assess, assessors, measure, single_attribute_diversity
 from rrpolicy.privacy.models.l_diversity import LDiversityOptions
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_assessor, open_policy, policy_of
@@ -131,7 +130,7 @@ def test_every_group_of_released_sets_satisfies_the_bound_by_brute_force(own: li
 
 
 def test_the_kit_accepts_the_assessor() -> None:
-    (assessor,) = l_diversity_assessors()
+    (assessor,) = assessors()
 
     sex = Attribute("sex", Role.QUASI_IDENTIFIER, ("f", "m"), release_as="sex")
     policy = policy_of([sex, Attribute("s", Role.SENSITIVE, LABELS, release_as="s")], [asked(3)])

@@ -14,7 +14,8 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError, RefusedError, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.planning.policy_opening import open_policy
-from rrpolicy.privacy.models import delta_presence, k_map
+from rrpolicy.privacy.models.delta_presence import DeltaPresence
+from rrpolicy.privacy.models.k_map import KMap
 from tests.survey import WAIVED
 
 AGES = ["0-29", "30-59", "60+"]
@@ -256,7 +257,7 @@ def test_what_makes_classes_without_categories_cannot_be_counted(folder: Path) -
     rooms = 'rooms = { role = "insensitive", unchanged = "so" }\ndisease = {'
     (folder / "policy.toml").write_text(POLICY.replace("disease = {", rooms))
     policy = open_policy(folder / "policy.toml").policy
-    for model, requirement in zip((k_map, delta_presence), policy.requirements, strict=True):
+    for model, requirement in zip((KMap(), DeltaPresence()), policy.requirements, strict=True):
         assert "'rooms' makes classes and has no categories" in (model.supports(requirement, policy, ()) or "")
 
 

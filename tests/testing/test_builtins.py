@@ -322,6 +322,8 @@ def made(name):
 def test_nothing_is_left_out():
     policies = [example(text) for text in MECHANISMS.values()]
     offered = {(o.name, o.channel) for o in builtin.rrpolicy_assessors()}
+    brought = (a for model in REGISTRY.privacy_models.values() for a in getattr(model, "assessors", tuple)())
+    offered |= {(assessor.model, assessor.channel.kind) for assessor in brought}
     checked = {
         (
             r.model,

@@ -9,14 +9,15 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.privacy.addition import closeness, diversity
 from rrpolicy.privacy.model import Assessor
-from rrpolicy.privacy.models import l_diversity, t_closeness
+from rrpolicy.privacy.models.l_diversity import LDiversity
+from rrpolicy.privacy.models.t_closeness import TCloseness
 
 
 def l_diversity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of `l-diversity` for product channels with sets."""
     return (
         Assessor(
-            *(l_diversity.NAME, Product, (Axis,), Basis.CHANNEL, diversity.REFERENCE),
+            *(LDiversity.name, Product, (Axis,), Basis.CHANNEL, diversity.REFERENCE),
             *(diversity.assess, diversity.supports),
             measure=diversity.measure,
             needs=(Sets,),
@@ -28,7 +29,7 @@ def t_closeness_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of `t-closeness` for sets beside columns that are released as they are."""
     return (
         Assessor(
-            *(t_closeness.NAME, Product, (Identity, Sets), Basis.ORIGINAL, closeness.REFERENCE),
+            *(TCloseness.name, Product, (Identity, Sets), Basis.ORIGINAL, closeness.REFERENCE),
             *(closeness.assess, closeness.supports),
             needs=(Sets,),
             adversary=closeness.ADVERSARY,

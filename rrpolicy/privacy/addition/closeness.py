@@ -32,19 +32,19 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_up
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import subgroup_attributes
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
-from rrpolicy.privacy.model import conclude, subgroup_obstacle
+from rrpolicy.privacy.model import Assessor, conclude, subgroup_obstacle
+from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.product.channel import Product
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.privacy.models.t_closeness import TClosenessOptions
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
@@ -256,3 +256,9 @@ def _largest_distances(
     over = np.zeros(len(cells), dtype=bool)
     over[rows] = beyond[alike]
     return worst, over, listed
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessor for product channels with sets and columns that are released unchanged."""
+    of_sets = (TCloseness.name, Product, (Identity, Sets), Basis.ORIGINAL, REFERENCE, assess, supports)
+    return (Assessor(*of_sets, needs=(Sets,), adversary=ADVERSARY, monotone=True, least=unreachable_t),)

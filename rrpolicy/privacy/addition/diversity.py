@@ -24,8 +24,8 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
-from rrpolicy.privacy.model import Written, conclude, subgroup_obstacle
-from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversityOptions
+from rrpolicy.privacy.model import Assessor, Written, conclude, subgroup_obstacle
+from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -221,3 +221,9 @@ def _label_positions(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, In
     known = typed_array(labels, entries.type)
     code = value_positions(entries, known)
     return as_numpy(pc.list_parent_indices(lists)).astype(np.int64), code
+
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessor for product channels with sets."""
+    of_sets = (LDiversity.name, Product, (Axis,), Basis.CHANNEL, REFERENCE, assess, supports)
+    return (Assessor(*of_sets, measure=measure, needs=(Sets,)),)

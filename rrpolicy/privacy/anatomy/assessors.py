@@ -34,8 +34,9 @@ from rrpolicy.privacy.model import (
     conclude,
     subgroup_obstacle,
 )
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, k_anonymity, l_diversity
-from rrpolicy.privacy.models.l_diversity import DiversityKind
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
+from rrpolicy.privacy.models.k_anonymity import KAnonymity
+from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Problem
@@ -69,7 +70,7 @@ def l_diversity_assessors() -> tuple[Assessor, ...]:
 
     return (
         Assessor(
-            *(l_diversity.NAME, AnatomyChannel, (), Basis.CHANNEL, REFERENCE, _diversity_finding, supports),
+            *(LDiversity.name, AnatomyChannel, (), Basis.CHANNEL, REFERENCE, _diversity_finding, supports),
             measure=measure,
             attained=_measured_posteriors,
         ),
@@ -120,7 +121,7 @@ def identity_disclosure_assessors() -> tuple[Assessor, ...]:
 
 def k_anonymity_assessors() -> tuple[Assessor, ...]:
     """Return the assessor of k-anonymity: of the columns that stand beside a group's number, as they are."""
-    return tuple(_for_unrandomised_columns(assessor) for assessor in k_anonymity.assessors())
+    return (_for_unrandomised_columns(KAnonymity().assessors()[0]),)
 
 
 def _for_unrandomised_columns(of: Assessor) -> Assessor:
@@ -165,7 +166,7 @@ _LEAST = Fraction(1, 10**18)
 
 
 def _diversity_finding(
-    requirement: Requirement[l_diversity.LDiversityOptions], channel: AnatomyChannel, original: Original | int
+    requirement: Requirement[LDiversityOptions], channel: AnatomyChannel, original: Original | int
 ) -> Finding:
     """Return what l-diversity groups of l different values have, and of l-diversity's other kinds."""
     options = requirement.options

@@ -1,35 +1,38 @@
-"""What the models of equivalence classes share: when they apply, and how a finding of theirs is put together."""
+"""The privacy model of equivalence classes: a model derives from it, and states its options, formula and words only."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 
-from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.identity import Identity
-from rrpolicy.channels.axes.recode import Recode
+from pydantic import BaseModel, ConfigDict, Field
+
+from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.class_population import COUNTED
-from rrpolicy.privacy.model import (
-    Assessor,
-    PerClass,
-    Written,
-    subgroup_obstacle,
-)
+from rrpolicy.privacy.classes.grouping import deterministic_axes, equivalence_classes, written_classes
+from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, subgroup_obstacle
 
 if TYPE_CHECKING:
+    from rrpolicy.channels.base import Channel
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
     from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
-
+Options = TypeVar("Options", bound=BaseModel)
+SensitiveAttributes: TypeAlias = Annotated[
+    tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")
+]
 NULLS = (
     "A missing value counts as a value of its own: records that lack a quasi-identifier agree with each other in it, "
     "and a missing sensitive value is one more sensitive value."
@@ -50,9 +53,15 @@ SUPPRESSED = (
 )
 
 
-def deterministic_axes() -> tuple[type[Axis], ...]:
-    """Return the axes that leave nothing to chance, so that released values make classes."""
-    return (Identity, Recode)
+class ClassOptions(BaseModel):
+    """Keys of a [[privacy]] entry of a model of equivalence classes; the first is the limit."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @property
+    def limit(self) -> Fraction:
+        """Return what the achieved number is held against."""
+        return Fraction(getattr(self, next(iter(type(self).model_fields))))
 
 
 @frozen
@@ -72,21 +81,17 @@ class ClassOutcome:
 
 @frozen
 class ModelWording:
-    """How a model speaks of itself in a finding.
+    """The words of a model for what it measures.
 
     Attributes:
-        model: its name, with its kind where it has several.
         quantity: what is achieved, such as `entropy l`.
-        meaning: what the number says, in a sentence.
-        reference: where the formula stands.
+        meaning: the meaning of the number, in a sentence.
         least: whether the least achieved is the worst.
     """
 
-    model: str
     quantity: str
     meaning: str
-    reference: str
-    least: bool
+    least: bool = False
 
 
 @frozen
@@ -112,144 +117,348 @@ class Protected:
         return cls(name or attribute.name, ordered, attribute.hierarchy, unlisted)
 
 
-@frozen
-class ClassModel:
-    """A privacy model as it is told of equivalence classes, no matter who made them.
+class ClassModel(Generic[Options]):
+    """A privacy model of equivalence classes, no matter which channel or which table has them.
+
+    A model derives from it and states `words`, `achieved` and `classes_satisfying`. Every class is tested, by each
+    sensitive attribute that an entry protects; options without `sensitive` test class sizes alone. The model then has
+    an assessor on every kind of channel with classes, and `check-table` measures it.
 
     Attributes:
+        name: as of `PrivacyModel`.
+        options: as of `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
         reference: where the formulas stand.
-        find: given options, the protected columns and the classes with a histogram of each, what they reach, held
-            against the options.
-        measure: given one column, or None for class sizes alone, and the classes, everything that they reach, without
-            a limit; the findings' `requirement` says in words what was measured.
-        per_class: as of `Assessor`.
-        asks: the option that a caller's threshold of that name is, such as `k`.
+        words: for the number that options limit, if these are of one kind; else `wording` returns them.
+        asks: the option that a caller's threshold of that name is, such as `k`; empty if there is none.
         kind: the option by which findings are told apart, such as `l-diversity/entropy`; empty if there is none.
-        lacks: given options and a column, what the column lacks to be held to them, and what helps; None if nothing.
-        placed: whether options need every value to have a place in the domain that is declared.
-        layout: as of `Assessor`.
         called: by option, what a caller's threshold is called where that is another name.
-        counted: whether the people of a population must have been counted, and an estimate tells nothing; read of
+        counted: whether the people of a population must have been counted, and an estimate decides nothing; read of
             options that need to know of these.
+        linking: whether a policy needs quasi-identifiers.
+        adversary: as of `Assessor`.
+        estimates: as of `Assessor`.
     """
 
+    name: str
+    options: type[Options]
     reference: str
-    find: Callable[[Any, Sequence[Protected], Classes], Finding]
-    measure: Callable[[Protected | None, Classes], Iterable[Finding]]
-    per_class: Callable[[Requirement, Policy], tuple[PerClass, ...]]
-    asks: str
+    words: ModelWording
+    asks: str = ""
     kind: str = ""
-    lacks: Callable[[Any, Protected], tuple[str, str] | None] = lambda *_: None
-    placed: Callable[[Any], bool] = lambda _: False
-    layout: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] | None = None
-    called: Mapping[str, str] = field(default_factory=dict)
+    called: Mapping[str, str] = MappingProxyType({})
     counted: bool = False
+    linking: bool = False
+    adversary: str = CLASS_ADVERSARY
+    estimates: bool = False
 
-    def held(self, requirement: Requirement, policy: Policy, classes: Classes) -> Finding:
+    def wording(self, options: Options) -> ModelWording:
+        """Return the words for the number that options limit; the limit itself is not read."""
+        del options
+        return self.words
+
+    def achieved(self, options: Options, histograms: Histograms, among: Mask) -> Measure:
+        """Return the number of the worst of some classes (classes,), each with a histogram; the limit is not read."""
+        raise NotImplementedError
+
+    def classes_satisfying(self, options: Options, histograms: Histograms) -> Mask:
+        """Return (classes,) which satisfy the options; an empty class does."""
+        raise NotImplementedError
+
+    def unlimited(self) -> Iterator[Options]:
+        """Yield options of every kind, whose limits are not read, to measure classes without a limit."""
+        if self.asks:
+            yield self.options.model_validate({self.asks: 1})
+
+    def monotone(self, options: Options) -> bool:
+        """Return whether merging satisfying classes always satisfies the options."""
+        del options
+        return True
+
+    def monotone_with_suppression(self, options: Options) -> bool:
+        """Return whether it does so if failing classes may be suppressed, or need not satisfy the options."""
+        del options
+        return False
+
+    def lacks(self, options: Options, column: Protected) -> tuple[str, str] | None:
+        """Return what a column lacks to be held to options, and what helps; None if nothing."""
+        del options, column
+        return None
+
+    def placed(self, options: Options) -> bool:
+        """Return whether options need every value to have a place in the domain that is declared."""
+        del options
+        return False
+
+    def least_size(self, options: Options) -> int:
+        """Return how many records the options require in a class."""
+        del options
+        return 1
+
+    def out_of_reach(self, options: Options, categories: int) -> tuple[str, str] | None:
+        """Return which limit no attribute of so many categories satisfies, and which one it may; None if it may."""
+        del options, categories
+        return None
+
+    def describe_limit(self, options: Options) -> str:
+        """Return the requirement in words, without the attributes that it protects."""
+        words = self.wording(options)
+        return f"{words.quantity} {'>=' if words.least else '<='} {exact(_limit(options))}"
+
+    def strength(self, options: Options) -> tuple[Fraction | int, ...]:
+        """Return numbers of which a greater one is stronger."""
+        return (_limit(options) if self.wording(options).least else -_limit(options),)
+
+    def incomparable(self, options: Options) -> tuple[object, ...]:
+        """Return options that two requirements must share to be compared."""
+        return (getattr(options, "sensitive", ()),)
+
+    @property
+    def protecting(self) -> bool:
+        """Whether it protects sensitive values, and not class sizes alone."""
+        return "sensitive" in self.options.model_fields
+
+    def describe(self, options: Options) -> str:
+        """Return the requirement in words, with the attributes where the entry names them."""
+        named = getattr(options, "sensitive", ())
+        return self.describe_limit(options) + (f" ({', '.join(named)})" if named else "")
+
+    def refuses(self, options: Options, policy: Policy) -> str | None:
+        """Refuse a policy without what the model needs, a size out of reach, and attributes that are not sensitive."""
+        if self.linking and not policy.with_role(Role.QUASI_IDENTIFIER):
+            return "the policy names no quasi-identifier"
+        k, least = self.least_size(options), policy.source.min_rows
+        if least is not None and k > least:
+            told = f"k = {k} is out of reach for a table of {least} records, which `min_rows` admits"
+            return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
+        if not self.protecting:
+            return None
+        names = Requirement(self.name, options).protects(policy)
+        reason = _not_sensitive_reason(names, policy)
+        if reason is not None:
+            return reason
+        lacking = (self.lacks(options, Protected.of(policy.attributes[name])) for name in names)
+        return next(("; ".join(words) for words in lacking if words is not None), None)
+
+    def compare(self, old: Options, new: Options) -> Order:
+        """Compare limits and kinds; those of other attributes are incomparable."""
+        if self.incomparable(old) != self.incomparable(new):
+            return Order.INCOMPARABLE
+        pairs = zip(self.strength(old), self.strength(new), strict=True)
+        return Order.together(*(Order.by(after - before) for before, after in pairs))
+
+    def supports(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+        """Refuse randomised values, and subgroups by what is not taken to be known."""
+        drawn = sorted({axis.kind for axis in axes if not issubclass(axis, deterministic_axes())})
+        if drawn:
+            return (
+                f"{requirement.model} is of released records that agree, and who is in such a class is known only if "
+                f"nothing is randomised ({', '.join(drawn)} axes are); ask for attribute-disclosure, "
+                "identity-disclosure or pk-anonymity"
+            )
+        return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no class can be told")
+
+    def layout(self, requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
+        """Refuse a limit that the number of categories of an attribute puts out of reach."""
+        del axes
+        for name in requirement.protects(policy):
+            domain = policy.attributes[name].domain
+            beyond = None if domain is None else self.out_of_reach(requirement.options, len(domain))
+            if domain is not None and beyond is not None:
+                reason = f"{beyond[0]} is out of reach: '{name}' has {len(domain)} categories"
+                return reason, f"ask for {beyond[1]}, or leave '{name}' out of the entry's `sensitive`"
+        return None
+
+    def class_test(self, options: Options, column: Protected | None) -> Callable[[Histograms], Mask]:
+        """Return the test of classes by their histograms of a column, or of their sizes without one."""
+        del column
+        return partial(self.classes_satisfying, options)
+
+    def per_class(self, requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
+        """Return the requirement on single classes, one for each attribute that it protects.
+
+        Not monotone if failing classes may be suppressed, or if classes without a record of the subgroup need not
+        satisfy it: those that are kept are then merged with others.
+        """
+        from rrpolicy.privacy.classes.histograms import Histograms
+
+        options, where = requirement.options, requirement.where
+        always = self.monotone_with_suppression(options)
+        monotone = always or (self.monotone(options) and not where)
+
+        def of_attribute(name: str | None) -> PerClass:
+            fine = self.class_test(options, None if name is None else Protected.of(policy.attributes[name]))
+
+            def holds(dense: Ints) -> Mask:
+                return fine(Histograms.of_dense(dense))
+
+            return PerClass(name, holds, monotone, always, where)
+
+        return tuple(map(of_attribute, requirement.protects(policy) if self.protecting else (None,)))
+
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return its assessors, one for each kind of channel that has classes."""
+        of_product = Assessor(
+            model=self.name,
+            channel=Product,
+            axes=deterministic_axes(),
+            basis=Basis.RELEASE,
+            reference=self.reference,
+            assess=self._assess,
+            supports=self.supports,
+            per_class=self.per_class,
+            measure=self._measure_written,
+            layout=self.layout,
+            estimates=self.estimates,
+            adversary=self.adversary,
+        )
+        suppressing = replace(
+            of_product, channel=SuppressionChannel, axes=(), supports=self._supports_one, per_class=None
+        )
+        return of_product, suppressing
+
+    def _assess(self, requirement: Requirement[Options], channel: Channel, original: Original) -> Finding:
+        return self.held(requirement, original.policy, equivalence_classes(requirement, channel, original))
+
+    def _measure_written(
+        self, requirement: Requirement[Options], policy: Policy, channel: Channel, written: Written
+    ) -> Finding:
+        return self.held(requirement, policy, written_classes(requirement, policy, channel, written))
+
+    def _supports_one(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+        if len(requirement.protects(policy)) > 1:
+            return "records are parted by one sensitive attribute"
+        return self.supports(requirement, policy, axes)
+
+    def held(self, requirement: Requirement[Options], policy: Policy, classes: Classes) -> Finding:
         """Return the finding of an entry for the classes of a release."""
         columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
         found = self.find(requirement.options, columns, classes)
         return replace(found, companions=(*found.companions, *_reader_chances(columns, classes)))
 
+    def find(
+        self, options: Options, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
+    ) -> Finding:
+        """Return what classes reach of each column by itself, or by their sizes if there is none.
 
-def class_outcomes(
-    columns: Sequence[Protected],
-    classes: Classes,
-    achieved: Callable[[Histograms, Mask], Measure],
-    satisfied: Callable[[Histograms], Mask] | None = None,
-) -> list[ClassOutcome]:
-    """Return what the classes concerned reach of each column by itself.
+        Args:
+            options: of the entry.
+            columns: that are protected.
+            classes: with a histogram of each.
+            limited: whether it is held against the options; else it is a measurement.
+        """
+        outcomes = [self._outcome(options, column, classes, limited=limited) for column in columns or (None,)]
+        return self._conclude(options, outcomes, classes, limited=limited)
 
-    Args:
-        columns: that are protected.
-        classes: with a histogram of each.
-        achieved: given the histograms of a column, and (classes,) which count, the worst of these.
-        satisfied: (classes,) which satisfy the limit; None without a limit.
-    """
-    return [
-        ClassOutcome(
-            column.name,
-            achieved(classes.histograms[column.name], classes.concerned),
-            None if satisfied is None else satisfied(classes.histograms[column.name]),
+    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+        """Yield everything that classes reach without a limit; `requirement` says in words what was measured.
+
+        Args:
+            column: whose values are protected; None for class sizes alone.
+            classes: with a histogram of it.
+        """
+        if self.protecting is (column is None):
+            return
+        for options in self.unlimited():
+            if column is not None and (self.lacks(options, column) or (column.unlisted and self.placed(options))):
+                continue
+            found = self.find(options, () if column is None else (column,), classes, limited=False)
+            words = self.wording(options).quantity + ("" if column is None else f" of {column.name}")
+            yield replace(self.rename_by_kind(found, options), requirement=words)
+
+    def rename_by_kind(self, finding: Finding, options: Options) -> Finding:
+        """Return a finding under the name of its kind, such as `l-diversity/entropy`, where there are several."""
+        if not self.kind:
+            return finding
+        name = f"{finding.model}/{getattr(options, self.kind)}"
+        return replace(finding, code=name, model=name)
+
+    def _outcome(self, options: Options, column: Protected | None, classes: Classes, *, limited: bool) -> ClassOutcome:
+        """Return what the classes concerned reach of a column, or by their sizes without one."""
+        from rrpolicy.privacy.classes.histograms import Histograms
+
+        name = "" if column is None else column.name
+        found = Histograms.of_dense(classes.sizes[:, None]) if column is None else classes.histograms[name]
+        passes = self.class_test(options, column)(found) if limited else None
+        return ClassOutcome(name, self.achieved(options, found, classes.concerned), passes)
+
+    def _conclude(
+        self,
+        options: Options,
+        outcomes: Sequence[ClassOutcome],
+        classes: Classes,
+        *,
+        limited: bool,
+        companions: Sequence[Companion] = (),
+    ) -> Finding:
+        """Return the finding over all sensitive attributes: the worst decides. Without any class it fails.
+
+        Args:
+            options: of the entry.
+            outcomes: one for each sensitive attribute, or one for class sizes.
+            classes: that were measured.
+            limited: whether there is a limit, and no mere measurement.
+            companions: further numbers.
+        """
+        import numpy as np
+
+        words, limit = self.wording(options), _limit(options) if limited else None
+        worst = (min if words.least else max)(outcomes, key=lambda outcome: outcome.achieved.value)
+        failing = np.zeros(len(classes.sizes), dtype=bool)
+        for outcome in outcomes:
+            if outcome.passes is not None:
+                failing |= ~outcome.passes
+        failing &= classes.concerned
+        checked = len(classes.sizes) > 0
+        achieved = worst.achieved
+        # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
+        if limit is not None and not failing.any() and achieved.value in {round_up(limit), round_down(limit)}:
+            achieved = replace(achieved, value=float(limit))
+        each = [
+            Companion(f"{words.quantity} of {o.attribute}", o.achieved, Basis.RELEASE, words.meaning) for o in outcomes
+        ]
+        return Finding(
+            self.name,
+            self.name,
+            "",
+            None,
+            achieved if checked else None,
+            limit,
+            None if limit is None else Verdict.SATISFIED if checked and not failing.any() else Verdict.FAILED,
+            Basis.RELEASE,
+            CLASS_ADVERSARY,
+            (NULLS, *([SUPPRESSED] if classes.suppressed else []), *([] if checked else [UNCHECKED])),
+            (*(each if len(outcomes) > 1 else ()), *companions, *_class_size_measures(classes)),
+            groups_over=int(failing.sum()),
+            people_over=int(classes.sizes[failing].sum()),
+            reference=self.reference,
         )
-        for column in columns
-    ]
 
 
-def split_by_attribute(
-    requirement: Requirement,
-    policy: Policy,
-    satisfied: Callable[[Histograms], Mask],
-    *,
-    monotone: bool,
-    monotone_with_suppression: bool = False,
-) -> tuple[PerClass, ...]:
-    """Return a requirement on single classes, one for each attribute that it protects.
+def _limit(options: Any) -> Fraction:
+    return Fraction(options.limit)
 
-    Args:
-        requirement: the entry.
-        policy: with its attributes.
-        satisfied: (classes,) which satisfy it, by their histograms of an attribute.
-        monotone: as of `PerClass`.
-        monotone_with_suppression: as of `PerClass`.
-    """
-    from rrpolicy.privacy.classes.histograms import Histograms
+
+def _not_sensitive_reason(names: tuple[str, ...], policy: Policy) -> str | None:
+    """Return why attributes cannot be protected, or None."""
+    if not names:
+        return "the policy names no sensitive attribute"
+    for name in names:
+        if name not in policy.attributes or policy.attributes[name].role is not Role.SENSITIVE:
+            return f"'{name}' is not a sensitive attribute of the policy"
+        if not policy.attributes[name].categorical:
+            return f"'{name}' has no domain, so its values cannot be counted"
+    return None
+
+
+def records_at_least(k: int, requirement: Requirement) -> PerClass:
+    """Return the test that a class has k records: monotone, also with suppression."""
 
     def holds(dense: Ints) -> Mask:
-        return satisfied(Histograms.of_dense(dense))
+        sizes = dense.sum(axis=1)
+        mask: Mask = (sizes >= k) | (sizes == 0)
+        return mask
 
-    where = requirement.where
-    return tuple(
-        PerClass(name, holds, monotone, monotone_with_suppression, where) for name in requirement.protects(policy)
-    )
-
-
-def conclude(
-    words: ModelWording,
-    outcomes: Sequence[ClassOutcome],
-    classes: Classes,
-    limit: Fraction | None,
-    companions: Sequence[Companion] = (),
-) -> Finding:
-    """Return the finding over all sensitive attributes: the worst decides. Without any class it fails.
-
-    Args:
-        words: of the model.
-        outcomes: one for each sensitive attribute, or one for class sizes.
-        classes: that were measured.
-        limit: the requirement's; None for a measurement.
-        companions: further numbers.
-    """
-    import numpy as np
-
-    worst = (min if words.least else max)(outcomes, key=lambda outcome: outcome.achieved.value)
-    failing = np.zeros(len(classes.sizes), dtype=bool)
-    for outcome in outcomes:
-        if outcome.passes is not None:
-            failing |= ~outcome.passes
-    failing &= classes.concerned
-    checked = len(classes.sizes) > 0
-    achieved = worst.achieved
-    # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
-    if limit is not None and not failing.any() and achieved.value in {round_up(limit), round_down(limit)}:
-        achieved = replace(achieved, value=float(limit))
-    each = [Companion(f"{words.quantity} of {o.attribute}", o.achieved, Basis.RELEASE, words.meaning) for o in outcomes]
-    return Finding(
-        words.model,
-        words.model,
-        "",
-        None,
-        achieved if checked else None,
-        limit,
-        None if limit is None else Verdict.SATISFIED if checked and not failing.any() else Verdict.FAILED,
-        Basis.RELEASE,
-        CLASS_ADVERSARY,
-        (NULLS, *([SUPPRESSED] if classes.suppressed else []), *([] if checked else [UNCHECKED])),
-        (*(each if len(outcomes) > 1 else ()), *companions, *_class_size_measures(classes)),
-        groups_over=int(failing.sum()),
-        people_over=int(classes.sizes[failing].sum()),
-        reference=words.reference,
-    )
+    return PerClass(None, holds, monotone=True, monotone_with_suppression=True, where=requirement.where)
 
 
 def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
@@ -264,12 +473,6 @@ def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
         return replace(found, assumptions=(*found.assumptions, COUNTED), basis=Basis.ORIGINAL)
     basis = Basis.ORIGINAL if classes.population.standing is Standing.EXACT else found.basis
     return replace(found, assumptions=(*found.assumptions, classes.population.assumption), basis=basis)
-
-
-def rename_finding(finding: Finding, kind: str) -> Finding:
-    """Return a finding under the name of its kind, such as `l-diversity/entropy`."""
-    name = f"{finding.model}/{kind}"
-    return replace(finding, code=name, model=name)
 
 
 def _reader_chances(columns: Sequence[Protected], classes: Classes) -> Iterator[Companion]:
@@ -304,18 +507,6 @@ def _class_size_measures(classes: Classes) -> tuple[Companion, ...]:
     return tuple(Companion(name, Measure(float(x)), Basis.RELEASE, meaning) for name, x, meaning in found)
 
 
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse randomised values, and subgroups by what is not taken to be known."""
-    drawn = sorted({axis.kind for axis in axes if not issubclass(axis, deterministic_axes())})
-    if drawn:
-        return (
-            f"{requirement.model} is of released records that agree, and who is in such a class is known only if "
-            f"nothing is randomised ({', '.join(drawn)} axes are); ask for attribute-disclosure, identity-disclosure "
-            "or pk-anonymity"
-        )
-    return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no class can be told")
-
-
 def population_obstacle(policy: Policy) -> str | None:
     """Return why a plan cannot count the people of a population; None if it can."""
     if policy.reference is None:
@@ -332,33 +523,3 @@ def population_obstacle(policy: Policy) -> str | None:
 def subgroup_attributes(policy: Policy) -> frozenset[str]:
     """Return the attributes by which subgroups of what makes classes are told."""
     return frozenset(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical)
-
-
-def class_model_assessor(model: str, of_classes: ClassModel) -> Assessor:
-    """Return a model's assessor for product channels that leave nothing to chance."""
-
-    def assess(requirement: Requirement, channel: Product, original: Original) -> Finding:
-        from rrpolicy.privacy.classes.equivalence import expected_classes
-
-        names = requirement.protects(original.policy)
-        return of_classes.held(requirement, original.policy, expected_classes(requirement, channel, original, names))
-
-    def measure(requirement: Requirement, policy: Policy, channel: Product, written: Written) -> Finding:
-        from rrpolicy.privacy.classes.equivalence import empirical_classes
-
-        names = requirement.protects(policy)
-        return of_classes.held(requirement, policy, empirical_classes(requirement, policy, channel, written, names))
-
-    return Assessor(
-        model=model,
-        channel=Product,
-        axes=deterministic_axes(),
-        basis=Basis.RELEASE,
-        reference=of_classes.reference,
-        assess=assess,
-        supports=supports,
-        per_class=of_classes.per_class,
-        measure=measure,
-        layout=of_classes.layout,
-        adversary=CLASS_ADVERSARY,
-    )

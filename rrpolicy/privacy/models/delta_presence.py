@@ -16,29 +16,29 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes import class_model as class_assessor
 from rrpolicy.privacy.classes.class_model import (
     POPULATION_ADVERSARY,
     SUPPRESSED,
     ClassModel,
+    ClassOptions,
     ClassOutcome,
     ModelWording,
     Protected,
-    class_model_assessor,
-    conclude,
     population_obstacle,
+    records_at_least,
     with_population_assumptions,
 )
-from rrpolicy.privacy.model import EVERY_MODEL, Assessor, Order, PerClass
+from rrpolicy.privacy.model import EVERY_MODEL, Assessor, PerClass
 from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
@@ -47,32 +47,20 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
     from rrpolicy.source.counts import Ints
 
-NAME = "delta-presence"
-REFERENCE = "Nergiz, Atzori, Clifton 2007"
-NOT_COVERED = (
-    "Which record is whose, and what it says: k-anonymity and l-diversity limit that.",
-    "Attackers who know another population than the reference table.",
-    *EVERY_MODEL,
-)
 HIDDEN = (
     "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."
 )
 ABSENT = "people of the population whose class the table lacks"
 LEAST = "least probability that somebody of the population is in the table"
-WORDS = ModelWording(
-    NAME, "presence", "largest probability that somebody of the population is in the table", REFERENCE, least=False
-)
 
 
-class DeltaPresenceOptions(BaseModel):
+class DeltaPresenceOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
         max: the largest probability that somebody of the population is in the table, in [0, 1].
         min: the least.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     max: Annotated[Rational, Field(description="the largest probability that somebody is in the table, in [0, 1]")]
     min: Annotated[Rational, Field(description="the least probability that somebody is in the table, in [0, 1]")] = (
@@ -90,26 +78,27 @@ class DeltaPresenceOptions(BaseModel):
         """Return that people are to be counted in a reference table."""
         return True
 
-    @property
-    def limit(self) -> Fraction:
-        """Return max."""
-        return self.max
 
-
-class DeltaPresence:
+class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     """The privacy model `delta-presence`."""
 
-    name = NAME
+    name = "delta-presence"
     options = DeltaPresenceOptions
-    not_covered = NOT_COVERED
+    not_covered = (
+        "Which record is whose, and what it says: k-anonymity and l-diversity limit that.",
+        "Attackers who know another population than the reference table.",
+        *EVERY_MODEL,
+    )
+    reference = "Nergiz, Atzori, Clifton 2007"
     example = "max = 0.5"
+    words = ModelWording("presence", "largest probability that somebody of the population is in the table")
+    asks = "max"
+    called = MappingProxyType({"max": "presence_max", "min": "presence_min"})
+    counted = True
+    linking = True
+    adversary = POPULATION_ADVERSARY
 
-    @property
-    def of_classes(self) -> ClassModel:
-        """Return how it is told of classes."""
-        return CLASS_MODEL
-
-    def describe(self, options: DeltaPresenceOptions) -> str:
+    def describe_limit(self, options: DeltaPresenceOptions) -> str:
         """Return such as `presence in [1/10, 1/2]`."""
         return f"presence in [{exact(options.min)}, {exact(options.max)}]"
 
@@ -121,70 +110,68 @@ class DeltaPresence:
             f"a probability above {percent_rounded_up(options.max)}{least}."
         )
 
-    def refuses(self, options: DeltaPresenceOptions, policy: Policy) -> str | None:
-        """Refuse a policy without quasi-identifiers."""
-        del options
-        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+    def strength(self, options: DeltaPresenceOptions) -> tuple[Fraction | int, ...]:
+        """Return the limits: the narrower are stronger."""
+        return -options.max, options.min
 
-    def compare(self, old: DeltaPresenceOptions, new: DeltaPresenceOptions) -> Order:
-        """Compare the limits: the narrower are stronger."""
-        return Order.together(Order.by(old.max - new.max), Order.by(new.min - old.min))
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return the assessor of products; suppressed tuples agree with everybody, whoever is in the table."""
+        return super().assessors()[:1]
 
+    def supports(
+        self, requirement: Requirement[DeltaPresenceOptions], policy: Policy, axes: Sequence[type[Axis]]
+    ) -> str | None:
+        """Refuse a policy for which nobody can be counted, what no classes tell, and `min` of a subgroup."""
+        if requirement.where and requirement.options.min > 0:
+            return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
+        return super().supports(requirement, policy, axes) or population_obstacle(policy)
 
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessors of the model."""
-    return (replace(class_model_assessor(NAME, CLASS_MODEL), supports=supports, adversary=POPULATION_ADVERSARY),)
+    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+        """Yield the largest presence, with the least beside it, where the population was counted."""
+        if classes.population is not None and classes.population.standing is Standing.EXACT:
+            yield from super().measure(column, classes)
 
+    def find(
+        self, options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
+    ) -> Finding:
+        """Return what classes reach, held against both limits; undecided if nothing is known of the population."""
+        from rrpolicy.privacy.classes.histograms import largest_ratio
 
-def supports(requirement: Requirement[DeltaPresenceOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse a policy for which nobody can be counted, what no classes tell, and `min` of a subgroup."""
-    if requirement.where and requirement.options.min > 0:
-        return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
-    return class_assessor.supports(requirement, policy, axes) or population_obstacle(policy)
+        del columns
+        known = classes.population
+        if known is None:
+            nothing = ClassOutcome("", Measure(0.0), None)
+            return with_population_assumptions(self._conclude(options, [nothing], classes, limited=limited), classes)
+        if known.standing is not Standing.EXACT:
+            raise TypeError("delta-presence needs a reference table")
+        records, people, concerned = _with_suppressed(classes, known)
+        most = largest_ratio(records, people, concerned)
+        inverse = largest_ratio(people, records, concerned)
+        least = Fraction(0) if known.elsewhere or inverse is None else 1 / inverse
+        beside = [
+            Companion("least presence", Measure(round_down(least)), Basis.ORIGINAL, LEAST),
+            Companion("absent", Measure(known.elsewhere), Basis.ORIGINAL, ABSENT),
+        ]
+        passes = presence_within(options, records, people) if limited else None
+        each = None if passes is None else passes[: len(classes.sizes)]
+        reached = ClassOutcome("", Measure(0.0 if most is None else round_up(most)), each)
+        found = self._conclude(options, [reached], classes, limited=limited, companions=beside)
+        found = with_population_assumptions(found, classes)
+        if len(records) > len(classes.sizes):
+            found = replace(found, assumptions=tuple(HIDDEN if a == SUPPRESSED else a for a in found.assumptions))
+        elsewhere = limited and options.min > 0 and known.elsewhere
+        hidden = passes is not None and not passes[len(classes.sizes) :].all()
+        return replace(found, verdict=Verdict.FAILED) if elsewhere or hidden else found
 
+    def per_class(self, requirement: Requirement[DeltaPresenceOptions], policy: Policy) -> tuple[PerClass, ...]:
+        """Return the requirement on single classes: merged, they have a presence between theirs."""
+        del policy
 
-def find(options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
-    """Return what classes reach, held against both limits; undecided if nothing is known of the population."""
-    del columns
-    return _presence_outcome(classes, options)
+        def held(records: Ints, people: Ints) -> Mask:
+            return presence_within(requirement.options, records, people)
 
-
-def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
-    """Yield the largest presence, with the least beside it, where the population was counted."""
-    counted = classes.population is not None and classes.population.standing is Standing.EXACT
-    if column is None and counted:
-        yield replace(_presence_outcome(classes, None), requirement="presence")
-
-
-def _presence_outcome(classes: Classes, options: DeltaPresenceOptions | None) -> Finding:
-    from rrpolicy.privacy.classes.histograms import largest_ratio
-
-    limit, known = None if options is None else options.max, classes.population
-    if known is None:
-        return with_population_assumptions(
-            conclude(WORDS, [ClassOutcome("", Measure(0.0), None)], classes, limit), classes
-        )
-    if known.standing is not Standing.EXACT:
-        raise TypeError("delta-presence needs a reference table")
-    records, people, concerned = _with_suppressed(classes, known)
-    most = largest_ratio(records, people, concerned)
-    inverse = largest_ratio(people, records, concerned)
-    least = Fraction(0) if known.elsewhere or inverse is None else 1 / inverse
-    beside = [
-        Companion("least presence", Measure(round_down(least)), Basis.ORIGINAL, LEAST),
-        Companion("absent", Measure(known.elsewhere), Basis.ORIGINAL, ABSENT),
-    ]
-    passes = None if options is None else presence_within(options, records, people)
-    each = None if passes is None else passes[: len(classes.sizes)]
-    achieved = Measure(0.0 if most is None else round_up(most))
-    found = with_population_assumptions(
-        conclude(WORDS, [ClassOutcome("", achieved, each)], classes, limit, beside), classes
-    )
-    if len(records) > len(classes.sizes):
-        found = replace(found, assumptions=tuple(HIDDEN if a == SUPPRESSED else a for a in found.assumptions))
-    elsewhere = options is not None and options.min > 0 and known.elsewhere
-    hidden = passes is not None and not passes[len(classes.sizes) :].all()
-    return replace(found, verdict=Verdict.FAILED) if elsewhere or hidden else found
+        of_all = records_at_least(0, requirement)
+        return (replace(of_all, monotone_with_suppression=False, people=held, hidden=True),)
 
 
 def _with_suppressed(classes: Classes, known: Population) -> tuple[Integers, Integers, Mask]:
@@ -204,27 +191,3 @@ def presence_within(options: DeltaPresenceOptions, records: Integers, people: In
 
     below, above = people * options.min.numerator, records * options.min.denominator
     return ratio_at_most(records, people, options.max) & ratio_at_most(below, above, Fraction(1))
-
-
-def per_class(requirement: Requirement[DeltaPresenceOptions], policy: Policy) -> tuple[PerClass, ...]:
-    """Return the requirement on single classes: merged, they have a presence between theirs."""
-    del policy
-    asked = requirement.options
-
-    def whoever(histograms: Ints) -> Mask:
-        mask: Mask = histograms.sum(axis=1) >= 0
-        return mask
-
-    def held(records: Ints, people: Ints) -> Mask:
-        return presence_within(asked, records, people)
-
-    of_all = PerClass(None, whoever, monotone=True, monotone_with_suppression=False, where=requirement.where)
-    return (replace(of_all, people=held, hidden=True),)
-
-
-CLASS_MODEL = ClassModel(
-    *(REFERENCE, find, measure, per_class),
-    asks="max",
-    called={"max": "presence_max", "min": "presence_min"},
-    counted=True,
-)

@@ -15,48 +15,26 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from rrpolicy.canonical_json import exact
-from rrpolicy.channels.base import Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
-from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.class_model import (
-    ClassModel,
-    ClassOutcome,
-    ModelWording,
-    Protected,
-    class_model_assessor,
-    class_outcomes,
-    conclude,
-    rename_finding,
-    split_by_attribute,
-)
-from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, Assessor, Order, PerClass
-from rrpolicy.privacy.models.sensitive_attributes import not_sensitive_reason
+from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, Protected, SensitiveAttributes
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN
 from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
 
-NAME = "l-diversity"
-REFERENCE = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
-NOT_COVERED = (
-    "How likely each value of a class is for one person, if the attacker knows which are usual for such people.",
-    "Values that differ in name and mean much the same.",
-    MORE_KNOWN,
-    *EVERY_MODEL,
-)
 MEASURES = {
     "written-posteriors": (
         "The decision: posteriors are measured after all is drawn, and no release is made or refused by them.",
@@ -79,7 +57,23 @@ class DiversityKind(StrEnum):
     RECURSIVE = "recursive"
 
 
-class LDiversityOptions(BaseModel):
+_STRENGTH = {
+    DiversityKind.DISTINCT: 1,
+    DiversityKind.ENTROPY: 2,
+    DiversityKind.FREQUENCY: 3,
+    DiversityKind.RECURSIVE: 0,
+}
+MEANINGS = {
+    DiversityKind.DISTINCT: "sensitive values in the class with the fewest",
+    DiversityKind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so "
+    "many times",
+    DiversityKind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same "
+    "entropy",
+    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+}
+
+
+class LDiversityOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
@@ -89,12 +83,10 @@ class LDiversityOptions(BaseModel):
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     kind: Annotated[DiversityKind, Field(description="what is asked of the sensitive values of an equivalence class")]
     l: Annotated[Rational, Field(description="how many values, 1 at least; whole for `distinct` and `recursive`")]
     c: Annotated[Rational | None, Field(description="of `recursive`: r_1 < c (r_l + … + r_m)")] = None
-    sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
+    sensitive: SensitiveAttributes = ()
 
     @model_validator(mode="after")
     def _stated(self) -> Self:
@@ -136,26 +128,22 @@ class LDiversityOptions(BaseModel):
         return math.ceil(self.l) if self.c is None else int(self.l) + math.floor(1 / self.c)
 
 
-class LDiversity:
+class LDiversity(ClassModel[LDiversityOptions]):
     """The privacy model `l-diversity`."""
 
-    name = NAME
+    name = "l-diversity"
     options = LDiversityOptions
-    not_covered = NOT_COVERED
+    not_covered = (
+        "How likely each value of a class is for one person, if the attacker knows which are usual for such people.",
+        "Values that differ in name and mean much the same.",
+        MORE_KNOWN,
+        *EVERY_MODEL,
+    )
+    reference = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
     measures = MEASURES
     example = 'kind = "frequency"\nl = 3'
-
-    @property
-    def of_classes(self) -> ClassModel:
-        """Return how it is told of classes."""
-        return CLASS_MODEL
-
-    def describe(self, options: LDiversityOptions) -> str:
-        """Return such as `entropy l >= 3`, with the attributes where the entry names them."""
-        words = f"{options.kind.value} l >= {exact(options.l)}"
-        if options.c is not None:
-            words = f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
-        return words + (f" ({', '.join(options.sensitive)})" if options.sensitive else "")
+    asks = "l"
+    kind = "kind"
 
     def limits_nothing(self, options: LDiversityOptions) -> str | None:
         """Return that l = 1 limits nothing."""
@@ -175,148 +163,91 @@ class LDiversity:
         of = attribute_phrase(options.sensitive)
         return f"Guessing the value: in each group that agrees in the quasi-identifiers, {told}{of}."
 
-    def refuses(self, options: LDiversityOptions, policy: Policy) -> str | None:
-        """Refuse attributes that are not sensitive; how many values l can count is the channel's business."""
-        return not_sensitive_reason(Requirement(NAME, options).protects(policy), policy)
+    def wording(self, options: LDiversityOptions) -> ModelWording:
+        """Return the words for a kind."""
+        recursive = options.kind is DiversityKind.RECURSIVE
+        quantity = "c" if recursive else f"{options.kind.value} l"
+        return ModelWording(quantity, MEANINGS[options.kind], least=not recursive)
 
-    def compare(self, old: LDiversityOptions, new: LDiversityOptions) -> Order:
-        """Compare l and c; frequency implies entropy, and entropy implies distinct, at the same l."""
-        if (old.sensitive, old.c is None) != (new.sensitive, new.c is None):
-            return Order.INCOMPARABLE
-        kind = Order.by(_STRENGTH[new.kind] - _STRENGTH[old.kind])
-        return Order.together(Order.by(new.l - old.l), kind, Order.by((old.c or 0) - (new.c or 0)))
+    def describe_limit(self, options: LDiversityOptions) -> str:
+        """Return such as `entropy l >= 3`."""
+        if options.c is not None:
+            return f"recursive (c, l) = ({exact(options.c)}, {exact(options.l)})"
+        return super().describe_limit(options)
 
+    def incomparable(self, options: LDiversityOptions) -> tuple[object, ...]:
+        """Return the attributes, and whether it is recursive."""
+        return options.sensitive, options.c is None
 
-_STRENGTH = {
-    DiversityKind.DISTINCT: 1,
-    DiversityKind.ENTROPY: 2,
-    DiversityKind.FREQUENCY: 3,
-    DiversityKind.RECURSIVE: 0,
-}
+    def strength(self, options: LDiversityOptions) -> tuple[Fraction | int, ...]:
+        """Return l, kind and c; frequency implies entropy, and entropy implies distinct, at the same l."""
+        return options.l, _STRENGTH[options.kind], -(options.c or 0)
 
+    def out_of_reach(self, options: LDiversityOptions, categories: int) -> tuple[str, str] | None:
+        """Refuse an l above the number of categories: a class shows the values of each attribute by itself."""
+        return (f"l = {exact(options.l)}", f"l = {categories} at most") if categories < options.l else None
 
-MEANINGS = {
-    DiversityKind.DISTINCT: "sensitive values in the class with the fewest",
-    DiversityKind.FREQUENCY: "n/r_1 of the class where one value is commonest: guessing it there is right once in so "
-    "many times",
-    DiversityKind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same "
-    "entropy",
-    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
-}
+    def classes_satisfying(self, options: LDiversityOptions, histograms: Histograms) -> Mask:
+        """Return (classes,) which satisfy the requirement; an empty class does."""
+        from rrpolicy.privacy.classes.histograms import ratio_at_most
 
-
-def diversity_wording(kind: DiversityKind) -> ModelWording:
-    """Return how a kind speaks of itself."""
-    quantity = "c" if kind is DiversityKind.RECURSIVE else f"{kind.value} l"
-    return ModelWording(NAME, quantity, MEANINGS[kind], REFERENCE, least=kind is not DiversityKind.RECURSIVE)
-
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessors of the model."""
-    return (class_model_assessor(NAME, CLASS_MODEL),)
-
-
-def layout(requirement: Requirement[LDiversityOptions], policy: Policy, axes: Layout) -> tuple[str, str] | None:
-    """Refuse an l above the number of categories of an attribute: a class shows the values of each by itself."""
-    del axes
-    l = requirement.options.l
-    for name in requirement.protects(policy):
-        domain = policy.attributes[name].domain
-        if domain is not None and len(domain) < l:
-            reason = f"l = {exact(l)} is out of reach: '{name}' has {len(domain)} categories"
-            return reason, f"ask for l = {len(domain)} at most, or leave '{name}' out of the entry's `sensitive`"
-    return None
-
-
-def classes_satisfying(options: LDiversityOptions, histograms: Histograms) -> Mask:
-    """Return (classes,) which satisfy the requirement; an empty class does."""
-    from rrpolicy.privacy.classes.histograms import ratio_at_most
-
-    if options.kind is DiversityKind.DISTINCT:
-        mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
+        if options.kind is DiversityKind.DISTINCT:
+            mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
+            return mask
+        if options.kind is DiversityKind.FREQUENCY:
+            return histograms.frequent(options.l)
+        if options.kind is DiversityKind.ENTROPY:
+            return histograms.entropic(options.l)
+        assert options.c is not None
+        first, tail = histograms.recursive(int(options.l))
+        mask = ratio_at_most(first, tail, options.c, strictly=True)
+        mask |= histograms.sizes == 0
         return mask
-    if options.kind is DiversityKind.FREQUENCY:
-        return histograms.frequent(options.l)
-    if options.kind is DiversityKind.ENTROPY:
-        return histograms.entropic(options.l)
-    assert options.c is not None
-    first, tail = histograms.recursive(int(options.l))
-    mask = ratio_at_most(first, tail, options.c, strictly=True)
-    mask |= histograms.sizes == 0
-    return mask
 
+    def achieved(self, options: LDiversityOptions, histograms: Histograms, among: Mask) -> Measure:
+        """Return what the worst of some classes (classes,) reaches; of `recursive` c at l."""
+        from rrpolicy.privacy.classes.histograms import largest_ratio
 
-def achieved_diversity(kind: DiversityKind, histograms: Histograms, among: Mask, l: int) -> Measure:
-    """Return what the worst of some classes reaches.
+        kind = options.kind
+        nothing = Measure(0.0 if kind is DiversityKind.RECURSIVE else math.inf)
+        among = among & (histograms.sizes > 0)
+        if not among.any():
+            return nothing
+        if kind is DiversityKind.DISTINCT:
+            return Measure(float(histograms.distinct[among].min()))
+        if kind is DiversityKind.ENTROPY:
+            number = histograms.least_effective_number(among)
+            return nothing if number is None else Measure(number)
+        if kind is DiversityKind.FREQUENCY:
+            share = largest_ratio(histograms.commonest, histograms.sizes, among)
+            return nothing if share is None else Measure(round_down(1 / share))
+        ratio = largest_ratio(*histograms.recursive(int(options.l)), among)
+        return Measure(math.inf if ratio is None else round_up(ratio))
 
-    Args:
-        kind: of diversity.
-        histograms: of the classes.
-        among: (classes,) those that count.
-        l: of `recursive`, whose achieved number is c.
-    """
-    from rrpolicy.privacy.classes.histograms import largest_ratio
+    def unlimited(self) -> Iterator[LDiversityOptions]:
+        """Yield every kind that needs no c."""
+        for kind in (DiversityKind.DISTINCT, DiversityKind.FREQUENCY, DiversityKind.ENTROPY):
+            yield LDiversityOptions(kind=kind, l=Fraction(1))
 
-    nothing = Measure(0.0 if kind is DiversityKind.RECURSIVE else math.inf)
-    among = among & (histograms.sizes > 0)
-    if not among.any():
-        return nothing
-    if kind is DiversityKind.DISTINCT:
-        return Measure(float(histograms.distinct[among].min()))
-    if kind is DiversityKind.ENTROPY:
-        number = histograms.least_effective_number(among)
-        return nothing if number is None else Measure(number)
-    if kind is DiversityKind.FREQUENCY:
-        share = largest_ratio(histograms.commonest, histograms.sizes, among)
-        return nothing if share is None else Measure(round_down(1 / share))
-    ratio = largest_ratio(*histograms.recursive(l), among)
-    return Measure(math.inf if ratio is None else round_up(ratio))
+    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+        """Yield what classes reach of each kind; of `recursive` c at the largest l that any c allows."""
+        yield from super().measure(column, classes)
+        if column is None:
+            return
+        histograms, kind = classes.histograms[column.name], DiversityKind.RECURSIVE
+        distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]
+        most = int(distinct.min()) if len(distinct) else 1
+        beside = []
+        for l in range(1, min(most, _MOST_L + 1)):
+            options = LDiversityOptions(kind=kind, l=Fraction(l), c=Fraction(1))
+            reached = self.achieved(options, histograms, classes.concerned)
+            beside.append(Companion(f"c at l = {l}", reached, Basis.RELEASE, MEANINGS[kind]))
+        options = LDiversityOptions(kind=kind, l=Fraction(most), c=Fraction(1))
+        outcome = self._outcome(options, column, classes, limited=False)
+        finding = self._conclude(options, [outcome], classes, limited=False, companions=beside)
+        words = f"recursive c at l = {most} of {column.name}"
+        yield replace(self.rename_by_kind(finding, options), requirement=words)
 
-
-def find(options: LDiversityOptions, columns: Sequence[Protected], classes: Classes) -> Finding:
-    """Return what classes reach of each column by itself, held against the options."""
-    reach = partial(achieved_diversity, options.kind, l=int(options.l))
-    reached = class_outcomes(columns, classes, reach, partial(classes_satisfying, options))
-    return conclude(diversity_wording(options.kind), reached, classes, options.limit)
-
-
-def measure(column: Protected | None, classes: Classes) -> Iterator[Finding]:
-    """Yield what classes reach of each kind; of `recursive` c at the largest l that any c allows, others beside it."""
-    if column is None:
-        return
-    name = column.name
-    histograms = classes.histograms[name]
-    distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]
-    most = int(distinct.min()) if len(distinct) else 1
-    for kind in (DiversityKind.DISTINCT, DiversityKind.FREQUENCY, DiversityKind.ENTROPY, DiversityKind.RECURSIVE):
-        recursive = kind is DiversityKind.RECURSIVE
-        beside = [
-            Companion(
-                f"c at l = {l}",
-                achieved_diversity(kind, histograms, classes.concerned, l),
-                Basis.RELEASE,
-                MEANINGS[kind],
-            )
-            for l in (range(1, min(most, _MOST_L + 1)) if recursive else ())
-        ]
-        outcome = ClassOutcome(name, achieved_diversity(kind, histograms, classes.concerned, most), None)
-        finding = conclude(diversity_wording(kind), [outcome], classes, None, beside)
-        told = f"recursive c at l = {most} of {name}" if recursive else f"{kind.value} l of {name}"
-        yield replace(rename_finding(finding, kind.value), requirement=told)
-
-
-def per_class(requirement: Requirement[LDiversityOptions], policy: Policy) -> tuple[PerClass, ...]:
-    """Return the requirement on single classes.
-
-    All kinds are monotone (Machanavajjhala et al. 2007, section 4); only distinct remains so if failing classes may be
-    suppressed, or if classes without a record of the subgroup need not satisfy it: what is merged with them may fail.
-    """
-    distinct, fine = (
-        requirement.options.kind is DiversityKind.DISTINCT,
-        partial(classes_satisfying, requirement.options),
-    )
-    monotone = distinct or not requirement.where
-    return split_by_attribute(requirement, policy, fine, monotone=monotone, monotone_with_suppression=distinct)
-
-
-CLASS_MODEL = ClassModel(REFERENCE, find, measure, per_class, asks="l", kind="kind", layout=layout)
+    def monotone_with_suppression(self, options: LDiversityOptions) -> bool:
+        """Return whether values are counted; all kinds are monotone (Machanavajjhala et al. 2007, section 4)."""
+        return options.kind is DiversityKind.DISTINCT

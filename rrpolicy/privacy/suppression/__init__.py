@@ -1,1 +1,1 @@
-"""What tuple suppression guarantees: its classes, and disclosure through them."""
+"""Disclosure through tuple suppression."""

@@ -1,12 +1,8 @@
-"""Assessing a release by tuple suppression: its classes, the one of the suppressed records among them.
-
-The suppressed records are held to every requirement as well: whoever is in no other class is among them.
-"""
+"""Assessing disclosure through a release by tuple suppression."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -14,63 +10,15 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.class_model import CLASS_ADVERSARY, POPULATION_ADVERSARY, ClassModel
-from rrpolicy.privacy.classes.class_model import supports as of_classes
 from rrpolicy.privacy.disclosure import attribute_options
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureModel
-from rrpolicy.privacy.model import Assessor, Written
-from rrpolicy.privacy.models import (
-    alpha_k_anonymity,
-    attribute_disclosure,
-    beta_likeness,
-    delta_disclosure,
-    identity_disclosure,
-    k_anonymity,
-    k_map,
-    l_diversity,
-    t_closeness,
-)
+from rrpolicy.privacy.model import Assessor
+from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
     from rrpolicy.privacy.disclosure import identity_options
     from rrpolicy.source.protocol import Original
-
-
-def k_anonymity_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of k-anonymity."""
-    return (_class_assessor(k_anonymity.NAME, k_anonymity.CLASS_MODEL),)
-
-
-def l_diversity_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of l-diversity."""
-    return (_class_assessor(l_diversity.NAME, l_diversity.CLASS_MODEL),)
-
-
-def t_closeness_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of t-closeness."""
-    return (_class_assessor(t_closeness.NAME, t_closeness.CLASS_MODEL),)
-
-
-def alpha_k_anonymity_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of (alpha, k)-anonymity."""
-    return (_class_assessor(alpha_k_anonymity.NAME, alpha_k_anonymity.CLASS_MODEL),)
-
-
-def beta_likeness_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of beta-likeness."""
-    return (_class_assessor(beta_likeness.NAME, beta_likeness.CLASS_MODEL),)
-
-
-def delta_disclosure_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of delta-disclosure privacy."""
-    return (_class_assessor(delta_disclosure.NAME, delta_disclosure.CLASS_MODEL),)
-
-
-def k_map_assessors() -> tuple[Assessor, ...]:
-    """Return the assessor of k-map: a suppressed record agrees with everybody."""
-    found = _class_assessor(k_map.NAME, k_map.CLASS_MODEL)
-    return (replace(found, supports=k_map.supports, estimates=True, adversary=POPULATION_ADVERSARY),)
 
 
 def attribute_disclosure_assessors() -> tuple[Assessor, ...]:
@@ -136,29 +84,3 @@ def _disclosure_assessor(model: DisclosureModel, frequency: Callable[[Requiremen
         assumptions=model.assumptions,
         frequency=frequency,
     )
-
-
-def _class_assessor(model: str, told: ClassModel) -> Assessor:
-    def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
-        from rrpolicy.privacy.suppression.classes import planned_classes
-
-        return told.held(requirement, original.policy, planned_classes(requirement, channel, original))
-
-    def measure(requirement: Requirement, policy: Policy, channel: SuppressionChannel, written: Written) -> Finding:
-        from rrpolicy.privacy.suppression.classes import empirical_classes
-
-        return told.held(requirement, policy, empirical_classes(requirement, channel, written))
-
-    return Assessor(
-        *(model, SuppressionChannel, (), Basis.RELEASE, told.reference, assess, supports),
-        measure=measure,
-        layout=told.layout,
-        adversary=CLASS_ADVERSARY,
-    )
-
-
-def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse subgroups by what is not taken to be known, and more than one sensitive attribute."""
-    if len(requirement.protects(policy)) > 1:
-        return "records are parted by one sensitive attribute"
-    return of_classes(requirement, policy, axes)

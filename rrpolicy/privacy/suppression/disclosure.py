@@ -22,6 +22,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.classes.suppressed_tuples import planned_classes
 from rrpolicy.privacy.disclosure import attribute as disclosure
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure import identity as linking
@@ -30,7 +31,6 @@ from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.identity import LinkageChances
 from rrpolicy.privacy.evidence import Evidence, KnownAndSensitive, gather_evidence
 from rrpolicy.privacy.limits.correct_inference import CorrectInferences
-from rrpolicy.privacy.suppression.classes import planned_classes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
-from rrpolicy.privacy.classes.class_model import deterministic_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.channels.base import Channel
+    from rrpolicy.channels.base import Axis, Channel
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
 
 
+def deterministic_axes() -> tuple[type[Axis], ...]:
+    """Return the axes that leave nothing to chance, so that released values make classes."""
+    return (Identity, Recode)
+
+
 def equivalence_classes(requirement: Requirement, channel: Channel, original: Original) -> Classes:
     """Return the classes that a channel will release: records that agree in all that an attacker is taken to know.
 
     Args:
-        requirement: its `sensitive` says whose histograms are counted in each class, its `where` which are concerned.
+        requirement: the attributes of its `sensitive` are counted in each class, its `where` limits the concerned ones.
         channel: a product that leaves nothing to chance, or one that suppresses tuples.
         original: the table.
 
@@ -32,7 +38,7 @@ def equivalence_classes(requirement: Requirement, channel: Channel, original: Or
         TypeError: for a channel by which it is left to chance who is in a class.
     """
     if isinstance(channel, SuppressionChannel):
-        from rrpolicy.privacy.suppression.classes import planned_classes
+        from rrpolicy.privacy.classes.suppressed_tuples import planned_classes
 
         return planned_classes(requirement, channel, original)
     from rrpolicy.privacy.classes.equivalence import expected_classes
@@ -55,9 +61,9 @@ def written_classes(requirement: Requirement, policy: Policy, channel: Channel, 
         TypeError: as `equivalence_classes`.
     """
     if isinstance(channel, SuppressionChannel):
-        from rrpolicy.privacy.suppression import classes
+        from rrpolicy.privacy.classes import suppressed_tuples
 
-        return classes.empirical_classes(requirement, channel, written)
+        return suppressed_tuples.empirical_classes(requirement, channel, written)
     from rrpolicy.privacy.classes import equivalence
 
     return equivalence.empirical_classes(

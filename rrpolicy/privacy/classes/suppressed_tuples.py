@@ -1,4 +1,7 @@
-"""The classes that a release by tuple suppression will have, the one of the suppressed records among them."""
+"""The classes that a release by tuple suppression will have, the one of the suppressed records among them.
+
+The suppressed records are held to every requirement as well: a record in no other class is among them.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def _people_by_class(
     """Return the people of a reference table by class: those of the same values, and all for what is suppressed.
 
     Args:
-        channel: tells which codes stand for anything.
+        channel: has the codes that stand for anything.
         reference: the population.
         rows: (rows, known attributes) released codes.
         group: (rows,) the class of each.
