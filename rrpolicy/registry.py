@@ -107,6 +107,7 @@ class Registry:
             message = f"a plugin implements a hook that does not exist: {error}"
             raise RefusedError(Problem("RR406", message)) from error
         self._known: dict[tuple[str, type[Channel]], tuple[tuple[str, Assessor], ...]] = {}
+        self._called: dict[str, list[tuple[str, Any]]] = {}
         self.absent: tuple[MissingPlugin, ...] = ()
         self.unlisted: tuple[str, ...] = ()
         self.plugins = tuple(
@@ -124,11 +125,13 @@ class Registry:
         return next((f"'{name}' of '{i.distribution}'" for i in self.plugins if i.name == name), f"'{name}'")
 
     def _call(self, hook: str, what: str) -> list[tuple[str, Any]]:
-        """Return (plugin name, offered part) of every plugin, in the order of registration.
+        """Return (plugin name, offered part) of every plugin, in the order of registration; call each hook once.
 
         Raises:
             RefusedError: RR406 if a hook fails, or offers a part of another kind.
         """
+        if hook in self._called:
+            return self._called[hook]
         offered: list[tuple[str, Any]] = []
         for implementation in getattr(self._manager.hook, hook).get_hookimpls():
             try:
@@ -145,6 +148,7 @@ class Registry:
         for plugin, thing in offered:
             if not isinstance(thing, Offer):
                 self._refuse_unlike(plugin, thing, what)
+        self._called[hook] = offered
         return offered
 
     def _refuse_unlike(self, plugin: str, thing: Any, what: str, key: str = "") -> None:
