@@ -32,6 +32,8 @@ from rrpolicy.errors import (
 from rrpolicy.safe_io.interrupts import SIGNAL_EXIT_BASE, install_signal_handlers, uninstall_signal_handlers
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rrpolicy.canonical_json import Json
     from rrpolicy.ci_reports.outcome import CommandOutcome
 
@@ -221,6 +223,11 @@ def _run(given: list[str]) -> int:
         note = f"note: `rrpolicy {given[0]}` is now `rrpolicy {name}`; the old name works in this version only"
         print(note, file=sys.stderr)
     return _command(name, given[1 if old else len(name.split(" ")) :])
+
+
+def file_argument(group: str, path: Path) -> str:
+    """Return a file as the first argument of a group, where the name of a sub-command would be taken for that."""
+    return f"./{path}" if f"{group} {path}" in COMMANDS else str(path)
 
 
 def _subcommands(group: str) -> dict[str, str]:

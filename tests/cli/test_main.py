@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -235,6 +236,13 @@ def test_a_first_argument_is_a_command_below_if_it_is_the_name_of_one(tmp_path, 
     for bundle in (["./query"], ["--by", "sex", "query"]):
         assert main(["estimate", *bundle]) == 2
         assert "RR260" in capsys.readouterr().err
+
+
+def test_the_next_step_after_a_release_of_such_a_name_reaches_it(tmp_path, monkeypatch, capsys):
+    policy = Path(__file__).parents[2] / "policies" / "pram.toml"
+    monkeypatch.chdir(tmp_path)
+    assert main(["release", str(policy), "--out", "query"]) == 0
+    assert "rrpolicy estimate ./query --by" in capsys.readouterr().out
 
 
 def test_help_is_that_of_a_command_too(capsys):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import NoWaivers, Root, Today, api_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
@@ -58,7 +59,7 @@ def command(  # noqa: PLR0917 each option is one
     signed = ["FILE.pub"] * policy.release.require_signatures
     verify = command_line("verify", out, options={"--plugin": policy.plugins, "--signed-by": signed})
     column = next(a.release_as or a.name for a in policy.released)
-    estimate = command_line("estimate", out, options={"--by": column})
+    estimate = command_line("estimate", file_argument("estimate", out), options={"--by": column})
     first, *rest = [*sign, verify, estimate]
     print("\n      ".join([f"next: {first}", *rest]))
     return 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import NoWaivers, Protect, Root, Today, api_options
 from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.terminal import print_json
@@ -122,7 +123,8 @@ def command(  # noqa: PLR0917 each option is one
         print(f"      {command_line('estimate', 'what-holds', out)}")
     elif column is not None:
         reads = () if policy.release.format in CORE_FORMATS else policy.plugins
-        print(f"      {command_line('estimate', out, options={'--by': column, '--plugin': reads})}")
+        estimate = command_line("estimate", file_argument("estimate", out), options={"--by": column, "--plugin": reads})
+        print(f"      {estimate}")
     return 0
 
 
