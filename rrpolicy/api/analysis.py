@@ -135,9 +135,9 @@ def what_holds(
     source: Table,
     columns: Sequence[str],
     *,
-    randomised: Sequence[str] | None = None,
-    doubly_stochastic: Sequence[str] = (),
-    half: Sequence[str] = (),
+    randomised: str | Sequence[str] | None = None,
+    doubly_stochastic: str | Sequence[str] = (),
+    half: str | Sequence[str] = (),
     table: str | None = None,
     plugins: Sequence[str] = (),
 ) -> Holds:

@@ -64,9 +64,8 @@ def _randomised_columns(
     Raises:
         PolicyError: RR505 if not two columns are named; RR506 if the declarations are contradictory.
     """
-    if isinstance(columns, str) or len(columns) != 2 or columns[0] == columns[1]:  # noqa: PLR2004 - a pair
-        told = columns if isinstance(columns, str) else ", ".join(columns) or "none"
-        message = f"measures of association are of two columns, named are: {told}"
+    if len(columns) != 2 or columns[0] == columns[1]:  # noqa: PLR2004 - a pair
+        message = f"measures of association are of two columns, named are: {', '.join(columns) or 'none'}"
         raise PolicyError(Problem("RR505", message, expected="two different columns, the one in the rows first"))
     drawn = frozenset(columns if randomised is None else _column_name_list(randomised))
     for said, names in (

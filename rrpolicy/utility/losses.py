@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.utility.class_losses import ReleasedRows
 
 
-class ClassOptions(BaseModel):
+class ClassLossOptions(BaseModel):
     """What makes classes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -43,7 +43,7 @@ class ClassOptions(BaseModel):
     )
 
 
-class TargetOptions(ClassOptions):
+class TargetOptions(ClassLossOptions):
     """What makes classes, and what is to be told from them."""
 
     classified: str | None = Field(
@@ -54,7 +54,7 @@ class TargetOptions(ClassOptions):
 class ClassLoss(ABC):
     """A loss of a deterministic release."""
 
-    options: ClassVar[type[ClassOptions]] = ClassOptions
+    options: ClassVar[type[ClassLossOptions]] = ClassLossOptions
     better: ClassVar[Better] = "smaller"
     absolute: ClassVar[bool] = True
     name: ClassVar[str]
@@ -64,7 +64,7 @@ class ClassLoss(ABC):
     def of(self, rows: ReleasedRows) -> float:
         """Return the loss of released rows."""
 
-    def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
+    def unfit(self, options: ClassLossOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why there are no certain classes; None if there are."""
         from rrpolicy.channels.axes.identity import Identity
         from rrpolicy.channels.axes.recode import Recode
@@ -79,7 +79,7 @@ class ClassLoss(ABC):
         concerned = drawn if options.attributes is None else [n for n in drawn if n in options.attributes]
         return f"'{concerned[0]}' is randomised: who is in a class is left to chance" if concerned else None
 
-    def refuses(self, options: ClassOptions, policy: Policy) -> str | None:
+    def refuses(self, options: ClassLossOptions, policy: Policy) -> str | None:
         """Return why a policy has no such classes; None if it has."""
         known = {a.name for a in policy.released if a.categorical}
         lost = [name for name in options.attributes or () if name not in known]
@@ -87,7 +87,7 @@ class ClassLoss(ABC):
             return f"`attributes`: '{lost[0]}' is not released with categories"
         return None if self._attributes(options, policy) else "no quasi-identifier is released with categories"
 
-    def expected(self, options: ClassOptions, channel: Channel, original: Original | int) -> Measure | None:
+    def expected(self, options: ClassLossOptions, channel: Channel, original: Original | int) -> Measure | None:
         """Return the loss, exact; None for a number of records alone.
 
         Args:
@@ -104,7 +104,7 @@ class ClassLoss(ABC):
         )
         return Measure(self.of(rows))
 
-    def realised(self, options: ClassOptions, release: Release, original: Original) -> Measure | None:
+    def realised(self, options: ClassLossOptions, release: Release, original: Original) -> Measure | None:
         """Return the loss of the written release: the same."""
         from rrpolicy.utility.class_losses import written_rows
 
@@ -112,11 +112,11 @@ class ClassLoss(ABC):
         return Measure(self.of(written_rows(release, original, names, self._target(options, original))))
 
     @staticmethod
-    def _attributes(options: ClassOptions, policy: Policy) -> tuple[str, ...]:
+    def _attributes(options: ClassLossOptions, policy: Policy) -> tuple[str, ...]:
         own = tuple(a.name for a in policy.released if a.role is Role.QUASI_IDENTIFIER and a.categorical)
         return options.attributes or own
 
-    def _target(self, options: ClassOptions, original: Original) -> str | None:
+    def _target(self, options: ClassLossOptions, original: Original) -> str | None:
         del options, original
         return None
 
@@ -164,7 +164,7 @@ class ClassificationLoss(ClassLoss):
         "the share of the records that are suppressed, or whose value is not the commonest of their equivalence class"
     )
 
-    def refuses(self, options: ClassOptions, policy: Policy) -> str | None:
+    def refuses(self, options: ClassLossOptions, policy: Policy) -> str | None:
         """Return why there is nothing to predict from classes; None if there is."""
         assert isinstance(options, TargetOptions)
         wrong = super().refuses(options, policy)
@@ -180,7 +180,7 @@ class ClassificationLoss(ClassLoss):
             return f"`classified`: '{name}' makes classes itself"
         return None
 
-    def unfit(self, options: ClassOptions, channel: type[Channel], axes: Layout) -> str | None:
+    def unfit(self, options: ClassLossOptions, channel: type[Channel], axes: Layout) -> str | None:
         """Return why there are no certain classes, or the target is not released unmodified."""
         from rrpolicy.channels.axes.identity import Identity
 
@@ -196,7 +196,7 @@ class ClassificationLoss(ClassLoss):
 
         return misclassified_share(rows)
 
-    def _target(self, options: ClassOptions, original: Original) -> str | None:
+    def _target(self, options: ClassLossOptions, original: Original) -> str | None:
         assert isinstance(options, TargetOptions)
         sensitive = [a.name for a in original.policy.with_role(Role.SENSITIVE) if a.categorical]
         return options.classified or sensitive[0]

@@ -236,7 +236,6 @@ def test_missing_values_are_a_category_and_columns_as_they_are_are_said():
     [
         (["p"], {}, "RR505"),
         (["p", "p"], {}, "RR505"),
-        ("pq", {}, "RR505"),
         (["p", "q", "one"], {}, "RR505"),
         (["p", "q"], {"randomised": ["one"]}, "RR506"),
         (["p", "q"], {"doubly_stochastic": ["other"]}, "RR506"),
@@ -251,6 +250,11 @@ def test_wrong_calls_are_refused(columns, declared, code):
     with pytest.raises((PolicyError, DataError)) as caught:
         rrpolicy.what_holds(frame, columns, **declared)
     assert caught.value.problems[0].code == code
+
+
+def test_text_in_place_of_two_columns_is_refused():
+    with pytest.raises(TypeError, match=r"expected Sequence\[str\] as `columns`, got str"):
+        rrpolicy.what_holds(pd.DataFrame({"p": ["a"], "q": ["x"]}), "pq")
 
 
 def test_too_many_cells_are_refused():

@@ -17,7 +17,13 @@ from rrpolicy.planning.assess import channel_outline
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.releases import draw_release, plan_kit_release
-from rrpolicy.utility.losses import NCP, ClassificationLoss, ClassOptions, Discernibility, TargetOptions
+from rrpolicy.utility.losses import (
+    NCP,
+    ClassificationLoss,
+    ClassLossOptions,
+    Discernibility,
+    TargetOptions,
+)
 
 SEX, REGION, FLU = ("f", "m"), ("n", "e", "s", "w"), ("none", "flu", "cold")
 POLICY = policy_of(
@@ -90,7 +96,7 @@ def test_as_pycanon_counts_them(channel, squares, wrong, tied):
     """
     table = TableInMemory.random(POLICY, 400, 1)
 
-    assert Discernibility().expected(ClassOptions(), channel, table) == Measure(squares)
+    assert Discernibility().expected(ClassLossOptions(), channel, table) == Measure(squares)
     found = ClassificationLoss().expected(TargetOptions(), channel, table)
     assert found.value - tied / 400 == pytest.approx(wrong)
 
@@ -127,8 +133,8 @@ def test_what_is_drawn_has_no_certain_classes():
     channel = Product.of(ATTRIBUTES, [Retention.uniform("region", REGION, Fraction(4, 5))])
     outline = channel_outline(channel)
 
-    assert "'region' is randomised" in NCP().unfit(ClassOptions(), outline.channel, outline.axes)
-    assert NCP().unfit(ClassOptions(attributes=("sex",)), outline.channel, outline.axes) is None
+    assert "'region' is randomised" in NCP().unfit(ClassLossOptions(), outline.channel, outline.axes)
+    assert NCP().unfit(ClassLossOptions(attributes=("sex",)), outline.channel, outline.axes) is None
 
 
 @pytest.mark.parametrize(
