@@ -25,7 +25,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.channels.table import Column
 from rrpolicy.discovery import load_registry
-from rrpolicy.errors import PolicyError
+from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.manifest.manifest import Data, DataTable
 from rrpolicy.mechanism import Outline
@@ -36,6 +36,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.privacy.classes.class_model import ClassModel
 from rrpolicy.privacy.classes.grouping import equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
@@ -391,3 +392,12 @@ def test_a_stronger_kind_implies_the_weaker(counts, l):
 
     assert holds("entropy", l) or not holds("frequency", l)
     assert holds("distinct", Fraction(l.__floor__())) or not holds("entropy", l)
+
+
+@pytest.mark.parametrize("member", ["achieved", "classes_satisfying"])
+def test_a_model_of_a_plugin_without_a_formula_is_that_plugins_mistake(member):
+    model = type("Bare", (ClassModel,), {"__module__": "acme_bare"})()
+    arguments = (None,) * (3 if member == "achieved" else 2)
+
+    with pytest.raises(RefusedError, match=rf"RR413.*acme_bare.*{member}.* is not defined"):
+        getattr(model, member)(*arguments)

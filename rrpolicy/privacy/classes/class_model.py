@@ -18,6 +18,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.plugin_errors.type_checks import plugin_contract_error
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.class_population import COUNTED
 from rrpolicy.privacy.classes.grouping import deterministic_axes, equivalence_classes, written_classes
@@ -158,11 +159,13 @@ class ClassModel(Generic[Options]):
 
     def achieved(self, options: Options, histograms: Histograms, among: Mask) -> Measure:
         """Return the number of the worst of some classes (classes,), each with a histogram; the limit is not read."""
-        raise NotImplementedError
+        del options, histograms, among
+        raise plugin_contract_error(self, "is not defined, and its protocol requires it", "achieved")
 
     def classes_satisfying(self, options: Options, histograms: Histograms) -> Mask:
         """Return (classes,) which satisfy the options; an empty class does."""
-        raise NotImplementedError
+        del options, histograms
+        raise plugin_contract_error(self, "is not defined, and its protocol requires it", "classes_satisfying")
 
     def unlimited(self) -> Iterator[Options]:
         """Yield options of every kind, whose limits are not read, to measure classes without a limit."""
