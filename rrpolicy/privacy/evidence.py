@@ -266,3 +266,25 @@ def gather_evidence(original: Original, known: KnownAndSensitive) -> Evidence:
         groups[order],
         tuple(revealed),
     )
+
+
+@frozen
+class CombinationKinds:
+    """Combinations of quasi-identifiers, those with the same shares of the sensitive values as one kind.
+
+    Attributes:
+        people: (kinds, values) people of each kind by sensitive value.
+        kind: (groups,) the kind of each combination.
+    """
+
+    people: Ints
+    kind: Ints
+
+    @classmethod
+    def of(cls, people: Ints) -> CombinationKinds:
+        """Return the kinds, from (groups, values) people of each combination by sensitive value."""
+        shares = people // np.gcd.reduce(people, axis=1, keepdims=True)
+        _, first, kind = np.unique(shares, axis=0, return_index=True, return_inverse=True)
+        together = np.zeros((len(first), people.shape[1]), dtype=np.int64)
+        np.add.at(together, kind.ravel(), people)
+        return cls(together, kind.ravel())

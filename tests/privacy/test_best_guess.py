@@ -22,9 +22,9 @@ from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
 from rrpolicy.privacy.anatomy.guess_bounds import guess_bounds
+from rrpolicy.privacy.disclosure import best_guess
+from rrpolicy.privacy.disclosure.best_guess import READ_OFF, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
-from rrpolicy.privacy.limits import best_guess
-from rrpolicy.privacy.limits.best_guess import READ_OFF, protected_attribute_guesses
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.suppression.assessors import attribute_disclosure_assessors as of_suppression
@@ -73,7 +73,7 @@ def guessed(
 ) -> dict[Any, Any]:
     """Return the numbers of the code under test: group -> (V, exactly, largest share, exact)."""
     entry = asked(sensitive=(sensitive,), known_sensitive=others_known, **options)
-    every = [held for _, _, held in protected_attribute_guesses(entry, world.channel, world.original)]
+    every = list(protected_attribute_guesses(entry, world.channel, world.original))
     held = [held for held in every if held.of.endswith(READ_OFF) is read_off][-1]
     other = {"s": "t", "t": "s"}[sensitive]
     apart = () if read_off else ("x", *world.carried)
@@ -229,7 +229,7 @@ def test_it_never_falls_as_more_is_retained(worlds: Any, seed: int, low: Fractio
     for measure in ("best-guess", "gain"):
         entry = asked(measure=measure)
         some, most = (list(protected_attribute_guesses(entry, c, world.original)) for c in (less, more))
-        for (_, _, one), (_, _, other) in zip(some, most, strict=True):
+        for one, other in zip(some, most, strict=True):
             assert np.all(one.number <= other.number + TINY)
             assert np.all(one.share * (measure == "best-guess") <= one.number + TINY)
 

@@ -27,7 +27,7 @@ from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors,
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
 from rrpolicy.privacy.anatomy.posterior_simulation import simulate_posteriors
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
+from rrpolicy.privacy.evidence import CombinationKinds
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.source.protocol import MULTIPLICITY

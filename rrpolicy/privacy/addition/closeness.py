@@ -225,7 +225,7 @@ def _largest_distances(
 
     from rrpolicy.privacy.cells import distinct_row_index
     from rrpolicy.privacy.classes.histograms import Histograms, largest_ratio, ratio_at_most
-    from rrpolicy.privacy.disclosure.attribute import subgroup_mask
+    from rrpolicy.privacy.disclosure.risk import subgroup_mask
 
     options, hierarchy = requirement.options, original.policy.attributes[name].hierarchy
     cells, whole = evidence.joint, evidence.histograms.sum(axis=0)

@@ -71,7 +71,7 @@ def supports(requirement: Requirement[LDiversityOptions], policy: Policy, axes: 
 
 def assess(requirement: Requirement[LDiversityOptions], channel: Product, original: Original | int) -> Finding:
     """Return the frequency bound of the sets; beside it, with the original at hand, the largest posterior."""
-    from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
+    from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures
 
     records = original if isinstance(original, int) else original.records
     found = _diversity_by_axis(requirement, channel)
@@ -90,7 +90,7 @@ def assess(requirement: Requirement[LDiversityOptions], channel: Product, origin
 
 def measure(requirement: Requirement[LDiversityOptions], policy: Policy, channel: Product, written: Written) -> Finding:
     """Return the same from the written sets: each must hold as many distinct values of its domain as is promised."""
-    from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
+    from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures
 
     del policy
     records, least = _least_distinct(channel, written)
@@ -170,9 +170,8 @@ def _largest_posterior(
     """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
     import numpy as np
 
-    from rrpolicy.privacy.disclosure.attribute import subgroup_mask
-    from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
-    from rrpolicy.privacy.disclosure.unlisted_values import largest_posteriors
+    from rrpolicy.privacy.disclosure.inference_accuracy import largest_posteriors
+    from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms, subgroup_mask
     from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
     evidence = gather_evidence(original, split_axes(channel, original.policy, axis.attributes[0]))

@@ -34,11 +34,11 @@ from rrpolicy.privacy.anatomy.group_evidence import (
 from rrpolicy.privacy.anatomy.posterior_simulation import SimulatedPosteriors, simulate_posteriors
 from rrpolicy.privacy.anatomy.related_measures import posterior_measures
 from rrpolicy.privacy.disclosure import attribute_options as attribute
-from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_finding, subgroup_mask
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
+from rrpolicy.privacy.disclosure.risk import attribute_finding, subgroup_mask
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
-from rrpolicy.privacy.limits.correct_inference import CorrectInferences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.anatomy.group_evidence import ValueBounds
-    from rrpolicy.privacy.disclosure.attribute import Mask
-    from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
+    from rrpolicy.privacy.disclosure.risk import Mask
+    from rrpolicy.privacy.evidence import CombinationKinds
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
@@ -128,7 +128,7 @@ class AnatomyRisks(AttributeRisks):
         """Return None: the informed posterior stands beside."""
         return None
 
-    def exactly(self) -> Callable[[int], Fraction | None]:
+    def risk_exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells the certain bound of a risk exactly; None for a lower estimate, or if it is too costly."""
         known: dict[tuple[int, int], Fraction] = {}
 
@@ -218,9 +218,7 @@ def assess(
     told = (PAIRING_KNOWN_NOTE,) if len(channel.sensitive) > 1 else ()
     assumed = (*told, *scope_loss(channel.untouched()).assumptions)
     if requirement.options.measure is LimitKind.CORRECT_READING:
-        return attribute_finding(
-            requirement, tuple(map(CorrectInferences.of_risks, found)), assumed, (*beside, *further)
-        )
+        return attribute_finding(requirement, found, assumed, (*beside, *further))
     asked = requirement.decided_by == "estimate"
     every = all(each.by_estimate for each in found)
     bound = BOUND_ONLY_NOTE if told else BOUND
@@ -238,8 +236,9 @@ def attribute_risks(requirement: Requirement, channel: AnatomyChannel, original:
     limits = tuple(requirement.options.limit_of(label) for label in labels)
     share = people / evidence.n[group]
     alike, bounds = bound_posteriors(channel, evidence, evidence.joint)
+    kind = requirement.options.measure
     found = AnatomyRisks(
-        name, evidence, labels, group, value, people, share, limits, alike, bounds, None, by_estimate=False
+        name, evidence, labels, group, value, people, share, limits, kind, alike, bounds, None, by_estimate=False
     ).with_estimates(channel)
     by_estimate = found.simulated is not None and requirement.decided_by == "estimate"
     return replace(found, by_estimate=by_estimate)

@@ -25,7 +25,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.group_evidence import gather_groups
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors
 from rrpolicy.privacy.cells import distinct_row_index
-from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
+from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:

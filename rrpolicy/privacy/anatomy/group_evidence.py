@@ -24,8 +24,7 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
-from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
-from rrpolicy.privacy.evidence import gather_evidence, split_axes
+from rrpolicy.privacy.evidence import CombinationKinds, gather_evidence, split_axes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel

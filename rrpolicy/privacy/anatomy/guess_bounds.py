@@ -24,14 +24,14 @@ from rrpolicy.privacy.anatomy.group_evidence import (
     bound_posteriors,
     gather_groups,
 )
-from rrpolicy.privacy.disclosure.attribute import attribute_finding
-from rrpolicy.privacy.epsilon.scope_loss import scope_loss
-from rrpolicy.privacy.limits.best_guess import (
+from rrpolicy.privacy.disclosure.best_guess import (
     BestGuesses,
     KnowledgeGroups,
     knowledge_groups,
     limited_guesses,
 )
+from rrpolicy.privacy.disclosure.risk import attribute_finding
+from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 def guess_bounds(
     requirement: Requirement[AttributeDisclosureOptions], channel: AnatomyChannel, original: Original, name: str
 ) -> Iterator[BestGuesses]:
-    """Yield the bounds of every group that an entry speaks of, for each attacker; see `limits.guesses.parts`."""
+    """Yield the bounds of every group that an entry speaks of, for each attacker; see `knowledge_groups`."""
     for told in _evidence_parts(channel, original, name):
         yield _group_guess_bounds(requirement, channel, original, told, name)
 

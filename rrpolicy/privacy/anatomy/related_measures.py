@@ -9,8 +9,7 @@ import numpy as np
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Risk, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups
-from rrpolicy.privacy.disclosure.attribute import subgroup_mask
-from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
+from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms, subgroup_mask
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel

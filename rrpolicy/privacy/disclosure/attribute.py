@@ -1,23 +1,28 @@
-"""Assessing attribute disclosure on a table: all groups at once, then the verdict, in fractions where it is close."""
+"""Attribute disclosure on a product channel: all groups at once, with the measures that a risk leaves out.
+
+    success(alpha, u) = c_u sum over v of P_S[v, u] m(v)/(P_S c)(v)
+
+as in `rrpolicy.privacy.disclosure.inference_accuracy`, is the chance that the value read off the record drawn is the
+true one. For unmodified quasi-identifiers it is c_u, however the sensitive attribute is randomised. It is not monotone
+in what is retained: randomising quasi-identifiers moves it from c_u towards the share of u among all records that may
+be drawn, randomising the sensitive attribute back to c_u.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channels.base import Transition
+from rrpolicy.channels.base import Readable, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
+from rrpolicy.finding import MAXIMUM_POSTERIOR, READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.privacy import model
-from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.exact_risks import (
     NEAR_LIMIT,
     ExactReconstruction,
@@ -25,106 +30,56 @@ from rrpolicy.privacy.disclosure.exact_risks import (
     exact_inference_accuracy,
     snap_to_limit,
 )
-from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy_bounds, worst_posterior
+from rrpolicy.privacy.disclosure.inference_accuracy import (
+    group_homogeneity,
+    inference_accuracy_bounds,
+    largest_posteriors,
+    own_value_reconstruction,
+    worst_posterior,
+)
 from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction, sensitive_reconstruction
-from rrpolicy.privacy.disclosure.related_measures import OTHERS_KNOWN, attribute_measures
-from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
-from rrpolicy.privacy.disclosure.unlisted_values import own_value_reconstruction
-from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
-from rrpolicy.privacy.epsilon.scope_loss import scope_loss
-from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
+from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask
+from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
-Mask: TypeAlias = "npt.NDArray[np.bool_]"
-OTHER_VALUES = "the others"
 CHUNK = 2**22
 """Entries of (group, value) arrays that are computed at a time."""
+MOST_VALUES = 60
+"""Sensitive values beyond which no rows by value are shown."""
+OTHERS_KNOWN = " (the other sensitive values known)"
+RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
+SUCCESS = (
+    "the largest chance that the value he reads is the true one, whichever record he drew: the risk is a part of it, "
+    "and a stricter limit of the risk may raise it"
+)
+GROUP_INFERENCE = (
+    "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
+    "and no release lowers it that tells them"
+)
+POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
+EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"
+HOMOGENEOUS = "groups in which everybody has the same value: what is done to that value alone does not help them"
+HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
+CHANCES = frozenset({SUCCESS, GROUP_INFERENCE, POSTERIOR})
+"""Those that are a chance that an attacker reads a person's value."""
 
 
 @frozen(slots=False)
-class LimitedNumbers(ABC):
-    """What is held against the limits of an entry: a number of every (group, value) that it speaks of.
+class AttributeRisks(DisclosureRisk):
+    """The risk, or the chance of a correct reading, of every (group, value) that occurs and that an entry covers.
 
     Attributes:
-        of: the sensitive attribute, in words: whether the others are known.
-        evidence: the groups.
-        labels: categories of the sensitive attribute.
-        group: (k,) group of each.
-        value: (k,) which limit each has: its sensitive value's code, where that is told apart.
-        people: (k,) people.
-        share: (k,) the same of who knows the table alone: c_u.
-        limits: (values,) exact limits.
+        kind: the limited one of both.
     """
 
-    of: str
-    evidence: Evidence
-    labels: tuple[object, ...]
-    group: Ints
-    value: Ints
-    people: Ints
-    share: Array
-    limits: tuple[Fraction, ...]
-
-    @property
-    @abstractmethod
-    def number(self) -> Array:
-        """Return (k,) what is limited, or upper bounds of it."""
-
-    @property
-    @abstractmethod
-    def quantity(self) -> str:
-        """Return what the numbers are, in words."""
-
-    @abstractmethod
-    def measured(self, at: int) -> Measure:
-        """Return one number with its standing; at its limit exactly, if it is."""
-
-    @abstractmethod
-    def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells a number, or what it is at most, exactly; None where that takes too much."""
-
-    @abstractmethod
-    def beside(self) -> tuple[Companion, ...]:
-        """Return what the numbers do not say."""
-
-    @property
-    def ratio(self) -> Array:
-        """Return number / limit."""
-        limits: Array = np.array([float(t) for t in self.limits])
-        return self.number / limits[self.value]
-
-    def over(self) -> Mask:
-        """Return (k,) the mask of what exceeds its limit; what is too near to tell is decided in fractions.
-
-        What fractions cannot decide counts as over.
-        """
-        ratio = self.ratio
-        bounded = np.array([t < 1 for t in self.limits])[self.value]
-        over: Mask = bounded & (ratio > 1 - NEAR_LIMIT)
-        exactly = self.exactly()
-        for i in np.flatnonzero(over & (ratio < 1 + NEAR_LIMIT)):
-            number = exactly(int(i))
-            if number is not None:
-                over[i] = number > self.limits[int(self.value[i])]
-        return over
-
-    def decisive(self, over: Mask) -> int:
-        """Return which number the finding shows: the one farthest over its limit, or else nearest to it."""
-        return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
-
-
-@frozen(slots=False)
-class AttributeRisks(LimitedNumbers):
-    """The risk of every (group, value) that occurs and that an entry speaks of."""
+    kind: LimitKind
 
     @cached_property
     def own(self) -> tuple[Array, Array]:
-        """Return (k,) lower and upper bounds of R_S, the same where it is exact."""
+        """Return (k,) lower and upper bounds of R_S, equal if it is exact."""
         evidence = self.evidence
         if not isinstance(evidence.sensitive, Transition):
             low, high = own_value_reconstruction(evidence)
@@ -140,21 +95,11 @@ class AttributeRisks(LimitedNumbers):
 
     @cached_property
     def risk(self) -> Array:
-        """Return (k,) c_u R_QI R_S, or an upper bound; computed when first asked for."""
+        """Return (k,) c_u R_QI R_S, or an upper bound."""
         risk: Array = np.minimum(
             self.share * self.own[1] * quasi_identifier_reconstruction(self.evidence)[self.group], 1.0
         )
         return risk
-
-    @property
-    def number(self) -> Array:
-        """Return (k,) the risks."""
-        return self.risk
-
-    @property
-    def quantity(self) -> str:
-        """Return what the numbers are, in words."""
-        return f"risk of attribute disclosure of {self.of}"
 
     @cached_property
     def success(self) -> tuple[Array, Array]:
@@ -167,8 +112,35 @@ class AttributeRisks(LimitedNumbers):
         """Return max Pr(own cell | released cell); None if it is left out."""
         return worst_posterior(self.evidence)
 
+    @property
+    def reading(self) -> bool:
+        """Return whether the chance of a correct reading is limited."""
+        return self.kind is LimitKind.CORRECT_READING
+
+    @property
+    def number(self) -> Array:
+        """Return (k,) the risks, or the chances of a correct reading."""
+        return self.success[1] if self.reading else self.risk
+
+    @property
+    def quantity(self) -> str:
+        """Return the name of the numbers."""
+        return f"value of {self.of} read correctly" if self.reading else f"risk of attribute disclosure of {self.of}"
+
+    def standing(self, at: int) -> Standing:
+        """Return whether one number is exact."""
+        return self.measure(self.success if self.reading else self.own, at).standing
+
+    def measured(self, at: int) -> Measure:
+        """Return one number with its standing."""
+        return super().measured(at) if self.reading else self.risk_measure(at)
+
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells a risk, or what it is at most, exactly; None where that takes too much."""
+        """Return a function for the limited number."""
+        return self.reads_exactly() if self.reading else self.risk_exactly()
+
+    def risk_exactly(self) -> Callable[[int], Fraction | None]:
+        """Return a function as of `exactly`, for the risk."""
         known, own = ExactReconstruction(self.evidence), ExactSensitive(self.evidence)
 
         def risk(i: int) -> Fraction | None:
@@ -179,61 +151,74 @@ class AttributeRisks(LimitedNumbers):
         return risk
 
     def reads_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the chance to read a true value exactly; None where that takes too much."""
+        """Return a function as of `exactly`, for the chance of a correct reading."""
         known = ExactReconstruction(self.evidence)
         return lambda i: exact_inference_accuracy(known, int(self.group[i]), int(self.value[i]))
 
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
-        """Return one of some numbers with its standing.
-
-        Args:
-            bounds: (k,) lower and upper ones.
-            at: which.
-        """
+        """Return the upper one of some (k,) bounds at a place, with its standing."""
         low, high = (float(x[at]) for x in bounds)
         exact = high <= low * (1 + NEAR_LIMIT) and not self.evidence.revealed
         return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
 
     def risk_measure(self, at: int) -> Measure:
-        """Return one risk with its standing; at its limit exactly, if it is."""
+        """Return one risk with its standing; the limit itself if it equals that."""
         limit, value = self.limits[int(self.value[at])], float(self.risk[at])
-        return replace(self.measure(self.own, at), value=snap_to_limit(value, limit, lambda: self.exactly()(at)))
-
-    def measured(self, at: int) -> Measure:
-        """Return one risk with its standing."""
-        return self.risk_measure(at)
+        risk = snap_to_limit(value, limit, lambda: self.risk_exactly()(at))
+        return Measure(risk, self.measure(self.own, at).standing)
 
     def beside(self) -> tuple[Companion, ...]:
-        """Return what the risks do not say."""
-        return attribute_measures(self)
+        """Return the measures of the attribute, then of each value."""
+        known, worst, hit = group_homogeneity(self.evidence), self.worst, self.success
+        bound = Standing.UPPER_BOUND if self.evidence.revealed else Standing.EXACT
+        whole: list[tuple[str, Measure | None, str]] = [
+            ("risk", self.risk_measure(int(np.argmax(self.risk))), RISK),
+            (READ_CORRECTLY, self.measure(hit, int(np.argmax(hit[1]))), SUCCESS),
+            ("largest within-group share", Measure(known.group_inference), GROUP_INFERENCE),
+            (MAXIMUM_POSTERIOR, None if worst is None else Measure(worst, bound), POSTERIOR),
+            ("combinations with zero count", Measure(known.excluded), EXCLUDED),
+            ("homogeneous groups", Measure(known.groups), HOMOGENEOUS),
+            ("people in homogeneous groups", Measure(known.people), HOMOGENEOUS_PEOPLE),
+        ]
+        companions = [
+            Companion(
+                *(name, m, Basis.ORIGINAL, text, self.of),
+                chance_of=Risk.READING if text in CHANCES else None,
+                certain_of=Risk.READING if text is HOMOGENEOUS_PEOPLE else None,
+            )
+            for name, m, text in whole
+            if m is not None
+        ]
+        companions += self._set_measures()
+        for code in np.unique(self.value) if len(self.labels) <= MOST_VALUES else ():
+            here = np.flatnonzero(self.value == code)
+            of = f"{self.of}{VALUE}{self.labels[code]}"
+            numbers = (
+                ("risk", self.risk_measure(int(here[np.argmax(self.risk[here])])), RISK),
+                (READ_CORRECTLY, self.measure(hit, int(here[np.argmax(hit[1][here])])), SUCCESS),
+                ("largest within-group share", Measure(float(self.share[here].max())), GROUP_INFERENCE),
+            )
+            companions += [Companion(name, m, Basis.ORIGINAL, text, of) for name, m, text in numbers]
+        return tuple(companions)
 
-
-def subgroup_mask(
-    evidence: Evidence, requirement: Requirement, sensitive: str | None, labels: tuple[object, ...]
-) -> Mask:
-    """Return (groups, values) the mask of what occurs and lies in the entry's subgroup."""
-    mask = evidence.histograms > 0
-    for name, category in requirement.where.items():
-        if name == sensitive:
-            mask = mask & np.array([label == category for label in labels])
-        else:
-            position = evidence.names.index(name)
-            mask = mask & (evidence.values[:, position] == list(evidence.labels[position]).index(category))[:, None]
-    return mask
+    def _set_measures(self) -> tuple[Companion, ...]:
+        """Return how much a released set can reveal of its record's value; nothing for other axes."""
+        evidence, axis = self.evidence, self.evidence.sensitive
+        if isinstance(axis, Transition) or not isinstance(axis, Readable):
+            return ()
+        if evidence.part is None:
+            return largest_posteriors(evidence, self.group, self.value, self.of)[1]
+        of = " x ".join(axis.attributes) + (OTHERS_KNOWN if self.of.endswith(OTHERS_KNOWN) else "")
+        mine = np.zeros(evidence.histograms.shape, dtype=bool)
+        mine[self.group, self.value] = True
+        group, cell = np.nonzero((evidence.joint > 0) & mine[:, evidence.part])
+        return largest_posteriors(evidence, group, cell, of)[1]
 
 
 def attribute_risks(
     requirement: Requirement, channel: Product, original: Original, sensitive: str, *, others_known: bool = False
 ) -> AttributeRisks:
-    """Return every risk that an entry of `attribute-disclosure` speaks of, of one sensitive attribute.
-
-    Args:
-        requirement: the entry.
-        channel: what is released.
-        original: the table.
-        sensitive: the attribute.
-        others_known: whether the attacker knows the other sensitive attributes.
-    """
+    """Return every number of one sensitive attribute; `others_known`: the attacker knows the other sensitive ones."""
     known = split_axes(channel, original.policy, sensitive, known_sensitive=others_known)
     own = known.sensitive.attributes if known.sensitive is not None else ()
     sizes = [len(original.policy.attributes[name].domain or ()) for name in own]
@@ -244,126 +229,21 @@ def attribute_risks(
     share = people / evidence.n[group]
     of = sensitive + (OTHERS_KNOWN if others_known else "")
     limits = tuple(requirement.options.limit_of(label) for label in labels)
-    return AttributeRisks(of, evidence, labels, group, value, people, share, limits)
+    return AttributeRisks(of, evidence, labels, group, value, people, share, limits, requirement.options.measure)
+
+
+def attackers(requirement: Requirement, original: Original) -> Iterator[tuple[str, bool]]:
+    """Yield each protected attribute, and whether the attacker knows the other sensitive ones."""
+    others = len(original.policy.with_role(Role.SENSITIVE)) > 1
+    for name in requirement.protects(original.policy):
+        yield name, False
+        if requirement.options.known_sensitive and others:
+            yield name, True
 
 
 def protected_attribute_risks(
     requirement: Requirement, channel: Product, original: Original
 ) -> Iterator[AttributeRisks]:
-    """Yield the risks of each protected attribute: with the quasi-identifiers known, then with all others, if asked."""
-    others = len(original.policy.with_role(Role.SENSITIVE)) > 1
-    for name in requirement.protects(original.policy):
-        for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
-            yield attribute_risks(requirement, channel, original, name, others_known=others_known)
-
-
-def attribute_verdict(requirement: Requirement, channel: Product, original: Original) -> bool:
-    """Return the verdict alone."""
-    return not any(found.over().any() for found in protected_attribute_risks(requirement, channel, original))
-
-
-def assess_attribute(requirement: Requirement, channel: Product, original: Original) -> Finding:
-    """Assess every protected attribute."""
-    found = tuple(protected_attribute_risks(requirement, channel, original))
-    revealed = dict.fromkeys(name for f in found for name in f.evidence.revealed)
-    return attribute_finding(
-        requirement,
-        found,
-        (*scope_loss(channel).assumptions, *unhidden_assumption(revealed)),
-        general_bound_measures(channel, original.records),
-    )
-
-
-def attribute_finding(
-    requirement: Requirement, cases: Sequence[LimitedNumbers], rests_on: tuple[str, ...], further: Sequence[Companion]
-) -> Finding:
-    """Return the finding: its numbers are those of the attribute nearest to its limit, or over it.
-
-    Args:
-        requirement: the entry.
-        cases: the numbers of each protected attribute.
-        rests_on: assumptions.
-        further: what stands beside it after what is told of each attribute.
-    """
-    options = requirement.options
-    found, rests_on = [f for f in cases if len(f.group)], (*options.assumptions, *rests_on)
-    named, who = requirement.called, options.adversary
-    if not found:
-        alone, nothing = (*subgroup_size(requirement, 0), *further), Measure(0.0)
-        return model.conclude(
-            requirement, nothing, not found, Basis.ORIGINAL, who, rests_on, alone, limit=None, model=named
-        )
-    overs = [f.over() for f in found]
-    ratios = [float(f.ratio.max()) for f in found]
-    worst = max(range(len(found)), key=lambda i: (bool(overs[i].any()), ratios[i]))
-    top, over = found[worst], overs[worst]
-    at = top.decisive(over)
-    several = [(f, o) for f, o in zip(found, overs, strict=True) if len(found) > 1]
-    return model.conclude(
-        requirement,
-        top.measured(at),
-        not any(o.any() for o in overs),
-        Basis.ORIGINAL,
-        who,
-        rests_on,
-        (
-            *subgroup_size(requirement, int(top.people.sum())),
-            *(_with_own_limit(companion, options) for companion in dict.fromkeys(c for f in found for c in f.beside())),
-            *(
-                Companion("people over the limit", Measure(float(f.people[o].sum())), Basis.ORIGINAL, PEOPLE_OVER, f.of)
-                for f, o in several
-            ),
-            *further,
-        ),
-        limit=top.limits[int(top.value[at])],
-        model=named,
-        profile=replace(
-            risk_histograms(
-                top.quantity,
-                top.number,
-                top.share,
-                top.people,
-                highest_risk_groups(top.evidence, top.number, top.people, top.group),
-            ),
-            limits=_limits_by_value(top),
-        ),
-        groups_over=len(np.unique(top.group[over])),
-        people_over=int(top.people[over].sum()),
-    )
-
-
-def _with_own_limit(companion: Companion, options: AttributeDisclosureOptions) -> Companion:
-    """Return a companion with its own limit, if it is the number limited of one value."""
-    _, by_value, value = companion.of.partition(VALUE)
-    if not (options.thresholds and by_value and companion.name == options.quantity):
-        return companion
-    return replace(companion, limit=options.limit_of(value))
-
-
-def _limits_by_value(found: LimitedNumbers) -> tuple[tuple[str, float], ...]:
-    """Return each limit with the values that it is of: "" where there is one, `others` where most have it."""
-    of: dict[Fraction, list[int]] = {}
-    for value in np.unique(found.value).tolist():
-        of.setdefault(found.limits[value], []).append(value)
-    if len(of) == 1:
-        return (("", float(next(iter(of)))),)
-    usual = max(of, key=lambda limit: len(of[limit]))
-    names = {limit: ", ".join(str(found.labels[v]) for v in values) for limit, values in of.items()}
-    return tuple((OTHER_VALUES if limit == usual else names[limit], float(limit)) for limit in of)
-
-
-def unhidden_assumption(revealed: Iterable[str]) -> tuple[str, ...]:
-    """Return that some attributes are known and counted as if nothing hid them, which gives upper bounds."""
-    names = ", ".join(f"'{name}'" for name in revealed)
-    return (f"Taken to be released as they are, which can only raise what is achieved: {names}.",) if names else ()
-
-
-def subgroup_size(requirement: Requirement, people: int) -> tuple[Companion, ...]:
-    """Return how many people a subgroup has: a statistic of the table, which no text that is published may tell."""
-    if not requirement.where:
-        return ()
-    return (Companion("people in the subgroup", Measure(float(people)), Basis.ORIGINAL, SUBGROUP),)
-
-
-SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"
-PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"
+    """Yield the numbers of each protected attribute and attacker."""
+    for name, others_known in attackers(requirement, original):
+        yield attribute_risks(requirement, channel, original, name, others_known=others_known)

@@ -1,12 +1,12 @@
-"""Disclosure as an optimiser sees it: risk / limit - 1 of everybody, with its derivatives by the keep probabilities.
+"""Disclosure for optimisers: risk / limit - 1 of everybody, with its derivatives by the keep probabilities.
 
-Where the domain is too wide for exact gradients the certified bound takes its place: never below the truth, so what it
-accepts holds. The assessors decide in the end.
+Where the domain is too wide for exact gradients the certified bound replaces them: never below the truth, so that what
+it accepts holds. The assessors decide in the end.
 
-And as a search among equivalence classes sees it, where the sensitive attributes are released as they are. In a class
-of n records the chance to be linked is 1/n. The risk of a value is the most records with it that one combination of
-the quasi-identifiers has, over n, exactly. What is asked against attackers who know the other sensitive attributes is
-left to the assessor of the whole channel.
+And tests for a search among equivalence classes, where the sensitive attributes are released unmodified. In a class of
+n records the chance of linking is 1/n. The risk of a value is the most records with it that one combination of the
+quasi-identifiers has, over n, exactly. Limits against attackers who know the other sensitive attributes are left to the
+assessor of the whole channel.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.histograms import ratio_at_most
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
+from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.certified_bound import SparseBound
 from rrpolicy.privacy.disclosure.gradients import (
     FloatRetention,
@@ -270,15 +271,32 @@ def class_size_test(requirement: Requirement[LinkOptions], policy: Policy) -> tu
 
 
 def value_share_tests(requirement: Requirement[RiskOptions], policy: Policy) -> tuple[PerClass, ...]:
-    """Return the tests that no value is over its limit in an entry of `attribute-disclosure`."""
+    """Return the tests that no value is over its limit in an entry of `attribute-disclosure`.
+
+    Of correct readings it is the share of a value in a class, of whose records all are equally likely to be drawn.
+    """
+    reading = requirement.options.measure is LimitKind.CORRECT_READING
 
     def one(name: str) -> PerClass:
         limits = value_limits(requirement, policy, name)
 
+        def holds(histograms: Ints) -> Mask:
+            return within_limits(limits, histograms, histograms)
+
         def peaks(histograms: Ints, most: Ints) -> Mask:
             return within_limits(limits, histograms, most)
 
-        return PerClass(name, _any_class, True, False, requirement.where, peaks)  # noqa: FBT003 as named above
+        def every(histograms: Ints) -> Mask:
+            return np.ones(len(histograms), dtype=bool)
+
+        return PerClass(
+            name,
+            holds if reading else every,
+            monotone=True,
+            monotone_with_suppression=False,
+            where=requirement.where,
+            peaks=None if reading else peaks,
+        )
 
     return tuple(one(name) for name in requirement.protects(policy))
 
@@ -287,10 +305,6 @@ def value_limits(requirement: Requirement[RiskOptions], policy: Policy, name: st
     """Return the limit of each value of a sensitive attribute; 1 where the entry speaks of another value alone."""
     only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
     return [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
-
-
-def _any_class(histograms: Ints) -> Mask:
-    return np.ones(len(histograms), dtype=bool)
 
 
 def within_limits(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:

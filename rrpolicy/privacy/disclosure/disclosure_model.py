@@ -1,54 +1,70 @@
-"""What the models of disclosure share: axes that tell how they are read back, the table, and nothing loaded before."""
+"""The models of disclosure: axes that determine how they are read back, the table, and computation on demand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.model import (
-    Assessor,
-    PerClass,
-    refuse_layout,
-    unreadable_axes_reason,
-)
+from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures, scope_loss
+from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable_axes_reason
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Problem
     from rrpolicy.finding import Finding
+    from rrpolicy.privacy.disclosure.risk import DisclosureRisk
     from rrpolicy.privacy.model import MinimumRisk, Smooth
     from rrpolicy.source.protocol import Original
 
 
 @frozen
 class DisclosureFunctions:
-    """What computes a model of disclosure on product channels; each as of `Assessor`."""
+    """The computation of a model of disclosure on product channels.
 
-    assess: Callable[[Requirement, Product, Original], Finding]
-    holds: Callable[[Requirement, Product, Original], bool]
+    Attributes:
+        risks: the numbers of each protected attribute and attacker.
+        finding: of a requirement, from these numbers, assumptions and further related measures.
+        smooth, floor, sufficient, least: as of `Assessor`.
+    """
+
+    risks: Callable[[Requirement, Product, Original], Iterable[DisclosureRisk]]
+    finding: Callable[..., Finding]
     smooth: Callable[[Requirement, Product, Original], Smooth]
     floor: Callable[[Requirement, Product, Original, Collection[str]], Sequence[MinimumRisk]]
     sufficient: Callable[[Requirement, Policy], tuple[PerClass, ...]]
     least: Callable[[Requirement, Product, Original], Problem | None] = lambda *_: None
 
+    def assess(self, requirement: Requirement, channel: Product, original: Original) -> Finding:
+        """Return the finding of a requirement."""
+        from rrpolicy.privacy.disclosure.risk import unhidden_assumption
+
+        cases = tuple(self.risks(requirement, channel, original))
+        revealed = dict.fromkeys(name for case in cases for name in case.revealed)
+        rests_on = (*scope_loss(channel).assumptions, *unhidden_assumption(revealed))
+        return self.finding(requirement, cases, rests_on, general_bound_measures(channel, original.records))
+
+    def holds(self, requirement: Requirement, channel: Product, original: Original) -> bool:
+        """Return the verdict alone."""
+        return not any(case.fails for case in self.risks(requirement, channel, original))
+
 
 @frozen
 class DisclosureModel:
-    """A model of disclosure as its assessors for every kind of channel need it.
+    """A model of disclosure, for the assessors of every kind of channel.
 
     Attributes:
         name: of the model.
-        reference: where the formula stands.
-        adversary: whom it speaks of.
-        assumptions: what it rests on in any case.
+        reference: the source of the formula.
+        adversary: the attacker.
+        assumptions: of every requirement.
         unfit: why a requirement cannot be limited to its subgroup, or None.
-        computed: loads what computes a requirement.
-        layout: as of `Assessor`; asked again when a channel is assessed.
-        foreseen: the same of what fails whatever the table is, which an assessment says by itself.
+        computed: loads the computation of a requirement.
+        layout: as of `Assessor`; also checked when a channel is assessed.
+        foreseen: the same for what fails whatever the table is, which an assessment finds by itself.
     """
 
     name: str
@@ -61,16 +77,21 @@ class DisclosureModel:
     foreseen: Callable[[Requirement, Policy, Layout], tuple[str, str] | None] = lambda *_: None
 
     def supports(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        """Refuse axes that do not tell how they read back, and subgroups by what the attacker does not know."""
+        """Refuse axes that do not determine how they are read back, and subgroups by unknown attributes."""
         return unreadable_axes_reason(axes) or self.unfit(requirement, policy)
 
     def assessor(self) -> Assessor:
         """Return the assessor for product channels."""
 
-        def computed(requirement: Requirement, channel: Product, original: Original) -> DisclosureFunctions:
-            axes = [(axis.attributes, type(axis)) for axis in channel.axes]
-            refuse_layout(self.layout, requirement, original.policy, axes)
-            return self.computed(requirement)
+        def of_layout(name: str) -> Callable[..., Any]:
+            """Return a function of the computation, for channels with a layout that is not refused."""
+
+            def function(requirement: Requirement, channel: Product, original: Original) -> Any:
+                axes = [(axis.attributes, type(axis)) for axis in channel.axes]
+                refuse_layout(self.layout, requirement, original.policy, axes)
+                return getattr(self.computed(requirement), name)(requirement, channel, original)
+
+            return function
 
         return Assessor(
             self.name,
@@ -78,15 +99,15 @@ class DisclosureModel:
             (Axis,),
             Basis.ORIGINAL,
             self.reference,
-            lambda *asked: computed(*asked).assess(*asked),
+            of_layout("assess"),
             self.supports,
-            lambda *asked: computed(*asked).smooth(*asked),
-            holds=lambda *asked: computed(*asked).holds(*asked),
+            of_layout("smooth"),
+            holds=of_layout("holds"),
             layout=lambda *asked: (None if self.layout is None else self.layout(*asked)) or self.foreseen(*asked),
             floor=lambda requirement, *asked: self.computed(requirement).floor(requirement, *asked),
             adversary=self.adversary,
             assumptions=self.assumptions,
             monotone=True,
             sufficient=lambda requirement, *asked: self.computed(requirement).sufficient(requirement, *asked),
-            least=lambda *asked: computed(*asked).least(*asked),
+            least=of_layout("least"),
         )

@@ -1,7 +1,11 @@
-"""What an attacker attains beyond the risk of Guo, Ying and Wu: the numbers that must stand beside it.
+"""The attacker's success at reading a value, beyond the risk of Guo, Ying and Wu: measures related to it.
 
 None of them bounds another. The risk is the chance of one event (the attacker reconstructs both the person's own
-combination and the true value); these say how good his guess of the value is.
+combination and the true value); these measure how good a guess of the value is.
+
+Where released values cannot be listed, they are bounds, equal where exact: expectations over what a record releases,
+which the axis determines or bounds. R_S(u | alpha) is the expected posterior of the own value. Of attributes that are
+released together, one is read out of all: values of the others are summed over.
 """
 
 from __future__ import annotations
@@ -12,26 +16,35 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
-from rrpolicy.channels.base import Transition
+from rrpolicy.channels.base import Posterior, Readable, Transition
+from rrpolicy.finding import Basis, Companion, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import axis_width, dense_matrix, released_slabs
-from rrpolicy.privacy.disclosure.unlisted_values import read_value_bounds, worst_cell_posterior
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
 
 MOST_CELLS = 2**27
 """Released cells beyond which the worst posterior, a maximum over all of them, is left out."""
+POSTERIOR = (
+    "how sure of a record's own value its set can make somebody who knows how often each value goes with these "
+    "quasi-identifiers: c_u / (c_u + the l-1 smallest other c); who compares the sets of a whole group with its exact "
+    "counts can be surer, and certain where no more sets hold a value than people have it"
+)
+CERTAIN = (
+    "people whose value may be certain for an attacker who knows which record is theirs and how many people of their "
+    "group have each value in the original table: l-1 values occur nowhere in the group, and the set may hold these"
+)
 
 
 @frozen
 class GroupHomogeneity:
-    """What the joint table itself gives away, whatever is randomised.
+    """The disclosure by the joint table itself, however it is randomised.
 
     Attributes:
-        group_inference: the largest share of one value in a group: who knows the joint table guesses the mode.
+        group_inference: the largest share of one value in a group: an attacker who knows the joint table guesses it.
         excluded: (group, value) pairs that do not occur.
         groups: groups with a single value.
         people: people in them.
@@ -44,7 +57,7 @@ class GroupHomogeneity:
 
 
 def group_homogeneity(evidence: Evidence) -> GroupHomogeneity:
-    """Return what the groups' histograms give away."""
+    """Return the disclosure by the groups' histograms."""
     single = (evidence.histograms > 0).sum(axis=1) == 1
     return GroupHomogeneity(
         float((evidence.histograms.max(axis=1) / evidence.n).max(initial=0.0)),
@@ -60,10 +73,7 @@ def inference_accuracy(evidence: Evidence, most: int | None = None) -> Array:
     He draws a released record by its posterior weight for the group alpha and reads its sensitive value back:
     c_u sum_v P_S[v, u] m_alpha[v] / (P_S c)_v with m_alpha = P_S sum_gamma pi[gamma, .] M[gamma, alpha] and
     M[gamma, alpha] = sum_beta P_QI[beta, gamma] P_QI[beta, alpha] / lambda[beta]. O(m D |S|).
-
-    Args:
-        evidence: the groups, with a sensitive axis.
-        most: cells of the largest array.
+    `most`: cells of the largest array.
     """
     return inference_accuracy_bounds(evidence, most)[1]
 
@@ -91,12 +101,8 @@ def inference_accuracy_bounds(evidence: Evidence, most: int | None = None) -> tu
 def worst_posterior(evidence: Evidence, most: int | None = None) -> float | None:
     """Return max Pr(own cell | released cell) over all cells that occur; None if the released domain is too large.
 
-    Of a sensitive attribute whose released values cannot be listed: None unless its groups are told apart; of one that
-    is released together with others: None.
-
-    Args:
-        evidence: the groups, with a sensitive axis.
-        most: cells of the largest array.
+    None also for a sensitive attribute whose released values cannot be listed, unless its groups never mix, and for one
+    that is released together with others. `most`: cells of the largest array.
     """
     axis = evidence.sensitive
     if not isinstance(axis, Transition):
@@ -143,3 +149,83 @@ def max_product(axis: Axis, x: Array, along: int) -> Array:
     for u, v in zip(*np.nonzero(probabilities), strict=True):
         released[u] = np.maximum(released[u], probabilities[u, v] * moved[v])
     return np.moveaxis(released, 0, along)
+
+
+def own_value_reconstruction(evidence: Evidence) -> tuple[Array, Array]:
+    """Return (groups, values) R_S(u | alpha): 0 where a value is absent."""
+    axis = cast("Posterior", evidence.sensitive)
+    c = evidence.joint / evidence.n[:, None]
+    if evidence.part is None:
+        return axis.expected_posterior(c)
+    whole = cast("Readable", axis)
+    low, high = np.zeros(evidence.histograms.shape), np.zeros(evidence.histograms.shape)
+    for value in range(evidence.histograms.shape[1]):
+        here = np.flatnonzero(evidence.histograms[:, value])
+        mine = np.where(evidence.part == value, c[here], 0.0)
+        for out, ratio in zip((low, high), whole.expected_ratio(mine, c[here]), strict=True):
+            read = mine * np.where(mine > 0, ratio, 0.0)
+            out[here, value] = read.sum(axis=1) / mine.sum(axis=1)
+    return low, np.minimum(high, 1.0)
+
+
+def read_value_bounds(evidence: Evidence, drawn: Array) -> tuple[Array, Array]:
+    """Return (groups, values) bounds of the chance that the true value is read, see `inference_accuracy`.
+
+    `drawn`: (groups, original size) shares of the originals of the records that the attacker on each group draws.
+    """
+    axis, mixed = cast("Posterior", evidence.sensitive), evidence.mixed
+    c = evidence.joint / evidence.n[:, None]
+    low, high = c.copy(), c.copy()  # of a group that never mixes only its own records are drawn
+    if mixed:
+        own, from_anywhere = c[:mixed], drawn[:mixed]
+        low[:mixed], high[:mixed] = _bounds_from_posterior(axis, from_anywhere, own)
+        if isinstance(axis, Readable):
+            lower, upper = axis.expected_ratio(from_anywhere, own)
+            occurs = own > 0
+            low[:mixed] = np.maximum(low[:mixed], own * lower)
+            high[:mixed] = np.minimum(high[:mixed], np.where(occurs, own, 0.0) * np.where(occurs, upper, 0.0))
+    return np.minimum(evidence.by_value(low), 1.0), np.minimum(evidence.by_value(high), 1.0)
+
+
+def _bounds_from_posterior(axis: Posterior, drawn: Array, c: Array) -> tuple[Array, Array]:
+    """Bound the chance of a true reading by the expected posteriors alone.
+
+    With T[u, w] the chance to read u from a record with w, T[u, w] c_w = T[w, u] c_u: all w other than u have c_u (1 -
+    T[u, u]) of it between them, of which a record drawn with share x_w has at most max x_w/c_w; what does not occur in
+    the group may always be read as u.
+    """
+    lower, upper = axis.expected_posterior(c)
+    rate = np.divide(drawn, c, out=np.zeros_like(c), where=c > 0)
+    ordered = np.sort(rate, axis=1)
+    most = np.where(rate == ordered[:, -1:], ordered[:, -2:-1] if rate.shape[1] > 1 else 0.0, ordered[:, -1:])
+    stray = np.where(c > 0, 0.0, drawn).sum(axis=1, keepdims=True)
+    from_own = drawn - most * c
+    high = from_own * np.where(from_own > 0, upper, lower) + most * c + stray
+    return drawn * lower, np.where(c > 0, high, 0.0)
+
+
+def worst_cell_posterior(evidence: Evidence) -> float | None:
+    """Return max Pr(own cell | released cell); None if other groups could have released it, or the axis has none."""
+    axis = evidence.sensitive
+    if evidence.mixed or evidence.part is not None or not isinstance(axis, Readable):
+        return None
+    return float(axis.worst_posterior(evidence.shares).max(initial=0.0))
+
+
+def largest_posteriors(evidence: Evidence, group: Ints, cell: Ints, of: str) -> tuple[Array, tuple[Companion, ...]]:
+    """Return (k,) the largest posterior that a set can leave of people's own values, and the measures of it.
+
+    Args:
+        evidence: the groups, with a sensitive axis of sets.
+        group: (k,) their groups.
+        cell: (k,) original cells of the sensitive axis; each occurs in its group.
+        of: the attributes.
+    """
+    axis = cast("Readable", evidence.sensitive)
+    worst = axis.worst_posterior(evidence.joint)[group, cell]
+    most = Measure(float(worst.max(initial=0.0)))
+    certain = Measure(float(evidence.joint[group, cell][worst >= 1].sum()))
+    return worst, (
+        Companion("largest posterior", most, Basis.ORIGINAL, POSTERIOR, of, chance_of=Risk.READING),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of, certain_of=Risk.READING),
+    )

@@ -1,4 +1,4 @@
-"""The smallest reachable risk: what is left when all that may be randomised is drawn at random, and who is in the way.
+"""The least attainable risk: all that may be randomised is drawn at random; and the people who stay over a limit.
 
 As every retention probability goes to 0, risk(alpha, u) falls to
 
@@ -12,7 +12,7 @@ retention 0 (Guo, Ying, Wu 2011, eq. 6-9). A floor is approached and never attai
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -26,43 +26,35 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.policy.tree.spelling import toml_value
-from rrpolicy.privacy.disclosure.attribute import AttributeRisks, Mask, protected_attribute_risks
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
+from rrpolicy.privacy.disclosure.best_guess import BestGuesses, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
-from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_chances, top_risk_weights
+from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_chances
 from rrpolicy.privacy.disclosure.identity_options import IdentityDisclosureOptions as LinkOptions
 from rrpolicy.privacy.model import MinimumRisk
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 
 MORE = 1e-3
-"""By how much a proposed limit exceeds what is only approached."""
+"""The excess of a proposed limit over a number that is only approached."""
 
 
 def attribute_minimum(
     requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
 ) -> tuple[MinimumRisk, ...]:
-    """Return the floor of an `attribute-disclosure` entry, one for each sensitive attribute (and what is known).
+    """Return the floor of the risk in an `attribute-disclosure` entry, one for each sensitive attribute and attacker.
 
-    Args:
-        requirement: the entry.
-        channel: as it would be planned; the probabilities of what is free do not matter.
-        original: the table.
-        free: attributes whose retention probability may be chosen; by default every one with such an axis.
+    `free` are the attributes whose retention probability may be chosen; by default every one with such an axis.
     """
     low, half = (with_common_retention(channel, rho, free) for rho in (Fraction(0), Fraction(1, 2)))
-    every = fully_randomised(channel, original)
+    channels = (low, half, fully_randomised(channel, original))
+    risks = (protected_attribute_risks(requirement, each, original) for each in channels)
     return tuple(
         _attribute_floor(bottom, middle, whole, channel)
-        for bottom, middle, whole in zip(
-            protected_attribute_risks(requirement, low, original),
-            protected_attribute_risks(requirement, half, original),
-            protected_attribute_risks(requirement, every, original),
-            strict=True,
-        )
+        for bottom, middle, whole in zip(*risks, strict=True)
         if len(bottom.group)
     )
 
@@ -71,64 +63,117 @@ def _attribute_floor(
     bottom: AttributeRisks, middle: AttributeRisks, whole: AttributeRisks, channel: Product
 ) -> MinimumRisk:
     ratio = bottom.ratio
-    over: Mask = bottom.over() | ((ratio > 1 - NEAR_LIMIT) & middle.over())
+    over = bottom.over() | ((ratio > 1 - NEAR_LIMIT) & middle.over())
     at = int(np.argmax(ratio))
-    evidence = bottom.evidence
-    alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[bottom.group]
-    best, sensitive = whole.risk[int(np.argmax(whole.ratio))], _axis_names(evidence.sensitive)
-    limit = bottom.limits[int(bottom.value[at])]
-    return MinimumRisk(
-        of=f"risk of {bottom.of}",
-        achieved=float(bottom.risk[at]),
-        limit=limit,
-        groups=len(evidence.n),
-        groups_over=_distinct_groups(bottom.group[over]),
-        people_over=int(bottom.people[over].sum()),
-        groups_alike=_distinct_groups(bottom.group[alike]),
-        people_alike=int(bottom.people[alike].sum()),
-        everything=float(best),
-        hints=_reduction_hints(
-            channel, [*evidence.names, *sensitive], bottom.risk[at], best, limit, _limit_location(bottom, sensitive)
-        ),
+    best, axis = float(whole.risk[int(np.argmax(whole.ratio))]), bottom.evidence.sensitive
+    names, limit = () if axis is None else axis.attributes, bottom.limits[int(bottom.value[at])]
+    # in which entry an attribute's limit is raised, so that those of others stay
+    entry = f" in an entry with `sensitive = [{', '.join(map(toml_value, names))}]`" if names else ""
+    entry += ", or its values in `thresholds`" if len(set(bottom.limits)) > 1 else ""
+    hints = _reduction_hints(channel, [*bottom.evidence.names, *names], bottom.risk[at], best, limit, entry)
+    return replace(bottom.floor(best, hints, over, at), of=f"risk of {bottom.of}")
+
+
+def correct_inference_minimum(
+    requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
+) -> tuple[MinimumRisk, ...]:
+    """Return the floor of the chance of a correct reading; see `attribute_minimum`. It is the lower of two ends.
+
+    At one end all that is free is drawn at random; at the other the sensitive attributes are unmodified, and the rest
+    is drawn at random.
+    """
+    drawn = with_common_retention(channel, Fraction(0), free)
+    sensitive = set(requirement.protects(original.policy))
+    names = {name for axis in channel.axes for name in axis.attributes} if free is None else set(free)
+    channels = (
+        drawn,
+        with_common_retention(drawn, Fraction(1), names & sensitive),
+        fully_randomised(channel, original),
+    )
+    risks = (protected_attribute_risks(requirement, each, original) for each in channels)
+    return tuple(
+        _inference_floor(min(ends, key=lambda end: float(end.ratio.max())), whole)
+        for *ends, whole in zip(*risks, strict=True)
+        if len(whole.group)
+    )
+
+
+def _inference_floor(held: AttributeRisks, whole: AttributeRisks) -> MinimumRisk:
+    hints = ["randomise the quasi-identifiers, or coarsen a domain: what is done to the value itself does not lower it"]
+    over = held.over()
+    achieved = float(held.number[held.decisive(over)])
+    if achieved < 1:
+        hints.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+    return held.floor(float(whole.number.max()), hints, over)
+
+
+def guess_minimum(
+    requirement: Requirement, channel: Product, original: Original, free: Collection[str] | None = None
+) -> tuple[MinimumRisk, ...]:
+    """Return the floor of the best guess, or its gain; see `attribute_minimum`.
+
+    It is attained: a guess without the release is right as often as the largest share, and so is one from a release
+    that is independent of the value.
+    """
+    channels = (with_common_retention(channel, Fraction(0), free), fully_randomised(channel, original))
+    guesses = (protected_attribute_guesses(requirement, each, original) for each in channels)
+    return tuple(_guess_floor(held, whole) for held, whole in zip(*guesses, strict=True) if len(held.group))
+
+
+def _guess_floor(held: BestGuesses, whole: BestGuesses) -> MinimumRisk:
+    over = held.over()
+    achieved = float(held.number[held.decisive(over)])
+    alike = over & (held.most == held.people)
+    hints = ["coarsen a domain: fewer categories or wider bins make larger groups, and more even ones"]
+    if held.told.beside:
+        names = ", ".join(f"'{name}'" for name in held.told.beside)
+        hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
+    if achieved < 1:
+        hints.append(f"raise the threshold to {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+    if not held.gain:
+        hints.append('limit what the release adds to the largest share in a group: `measure = "gain"`')
+    return replace(
+        held.floor(float(whole.number.max()), hints, over),
+        groups=len(held.group),
+        groups_alike=int(alike.sum()),
+        people_alike=int(held.people[alike].sum()),
     )
 
 
 def linking_minimum(
     requirement: Requirement[LinkOptions], channel: Product, original: Original, free: Collection[str] | None = None
 ) -> MinimumRisk:
-    """Return the floor of an `identity-disclosure` entry; see `attribute_minimum`. A percentile is honoured."""
-    options = requirement.options
+    """Return the floor of an `identity-disclosure` entry, of its percentile if it has one; see `attribute_minimum`."""
+    limit, records = requirement.options.threshold, original.records
     low, half = (
         linkage_chances(requirement, with_common_retention(channel, r, free), original)
         for r in (Fraction(0), Fraction(1, 2))
     )
     whole = linkage_chances(requirement, fully_randomised(channel, original), original)
-    achieved, best = (_linkage_minimum(found, options.percentile) for found in (low, whole))
-    close = low.link > float(options.threshold) * (1 - NEAR_LIMIT)
-    over = low.over(options.threshold) | (close & half.over(options.threshold))
-    if options.percentile is not None and not low.mean_over(options.threshold, options.percentile):
+    achieved, best = map(_linkage_minimum, (low, whole))
+    over = low.over() | ((low.link > float(limit) * (1 - NEAR_LIMIT)) & half.over())
+    if low.percentile is not None and not low.mean_over():
         over = np.zeros(len(over), dtype=bool)
-    records = original.records
     among = f"ask for 1/{records} or more: among {records:,} people everybody is drawn with that chance"
-    hints = _reduction_hints(channel, low.evidence.names, achieved, best, options.threshold)
+    hints = _reduction_hints(channel, low.evidence.names, achieved, best, limit)
     return MinimumRisk(
-        of="chance of linking",
+        of=low.quantity,
         achieved=achieved,
-        limit=options.threshold,
+        limit=limit,
         groups=len(low.evidence.n),
         groups_over=int(over.sum()),
         people_over=int(low.people[over].sum()),
         groups_alike=0,
         people_alike=0,
         everything=best,
-        hints=(among,) if options.threshold * records < 1 else hints,
+        hints=(among,) if limit * records < 1 else hints,
     )
 
 
-def _linkage_minimum(found: LinkageChances, percentile: Fraction | None) -> float:
-    if percentile is None or not len(found.group):
+def _linkage_minimum(found: LinkageChances) -> float:
+    if found.percentile is None or not len(found.group):
         return float(found.link.max(initial=0.0))
-    return float(top_risk_weights(found.people, found.link, percentile) @ found.link)
+    return float(found.weights @ found.link)
 
 
 def with_common_retention(channel: Product, retention: Fraction, free: Collection[str] | None = None) -> Product:
@@ -159,7 +204,7 @@ def fully_randomised(channel: Product, original: Original) -> Product:
 def _reduction_hints(  # noqa: PLR0917 one number each
     channel: Product, names: Collection[str], achieved: float, best: float, limit: Fraction, entry: str = ""
 ) -> tuple[str, ...]:
-    """Return what would help, the surest first; `entry` says which entry is to ask for less."""
+    """Return remedies, the surest first; `entry` names the entry whose limit is raised."""
     unchanged = [a.attribute for a in channel.axes if isinstance(a, Identity) and a.attribute in names]
     blocks = [" with ".join(a.attributes) for a in channel.axes if isinstance(a, Retention) and len(a.blocks) > 1]
     found = []
@@ -175,23 +220,8 @@ def _reduction_hints(  # noqa: PLR0917 one number each
     return tuple(found)
 
 
-def _limit_location(risks: AttributeRisks, sensitive: Sequence[str]) -> str:
-    """Return in which entry an attribute's limit is raised, so that those of others stay."""
-    named = ", ".join(map(toml_value, sensitive))
-    own = f" in an entry with `sensitive = [{named}]`" if named else ""
-    return own + (", or its values in `thresholds`" if len(set(risks.limits)) > 1 else "")
-
-
 def attainable_limit(achieved: float) -> str:
-    """Return a limit of three digits a little above what is never quite achieved."""
+    """Return a limit of three digits a little above a number that is only approached."""
     digits = 2 - math.floor(math.log10(max(achieved, 1e-300)))
     asked = min(math.ceil(achieved * (1 + MORE) * 10**digits) / 10**digits, 1.0)
     return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
-
-
-def _axis_names(axis: Axis | None) -> tuple[str, ...]:
-    return () if axis is None else axis.attributes
-
-
-def _distinct_groups(groups: Ints) -> int:
-    return len(np.unique(groups))

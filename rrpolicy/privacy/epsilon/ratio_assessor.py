@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.epsilon.epsilon_cap import epsilon_cap
 from rrpolicy.privacy.epsilon.scope_loss import unbounded_reason
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 
 if TYPE_CHECKING:
-    from rrpolicy.finding import Finding
+    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 
+UNREACHABLE = 1e6
+"""In the place of infinity in constraint values: an optimiser must not meet infinities."""
+_EDGE = 1e-15
 Scope: TypeAlias = Literal["record", "attribute"]
 MEANING = "record: every released attribute counts; attribute: what is released unchanged is public context."
 
@@ -104,3 +109,45 @@ def ratio_assessor(
         return epsilon_cap(channel, ratio, cap(requirement, original), words(requirement), record=record(requirement))
 
     return Assessor(model, Product, (Axis,), Basis.CHANNEL, reference, assess, supports, smooth, units=units)
+
+
+def epsilon_cap(
+    channel: Product, fixed: Callable[[Axis], float | None], cap: float, name: str, *, record: bool
+) -> Smooth:
+    """Return sum_a epsilon_a(p_a) - cap as a constraint <= 0, for axes with exact ratios.
+
+    Retention: epsilon_a = |log(p/q)|, q = (1-p)/(d-1), with derivative 1/(p (1-p)) for p > q. The functions take one
+    keep probability for each Retention axis of the channel, in its order; the others are constant. `fixed` returns the
+    exponential of an axis that is not retention, None for infinity; `record`: unmodified attributes count.
+    """
+    import numpy as np
+
+    sought = [axis for axis in channel.axes if isinstance(axis, Retention)]
+    size = np.array([axis.original_size for axis in sought], dtype=np.float64)
+    alone = size == 1
+    constant = sum((UNREACHABLE for axis in sought if len(axis.blocks) > 1), -cap)
+    for axis in channel.axes:
+        if isinstance(axis, Retention) or (isinstance(axis, Identity) and _is_out_of_scope(axis, record=record)):
+            continue
+        ratio = fixed(axis)
+        constant += UNREACHABLE if ratio is None else math.log(ratio)
+    if record and any(column.assume_unlinkable is None for column in channel.carried):
+        constant += UNREACHABLE
+
+    def value(keep: Array) -> Array:
+        return np.array([constant + float(np.abs(_log_odds(keep)).sum())])
+
+    def jacobian(keep: Array) -> Array:
+        p = np.clip(keep, _EDGE, 1 - _EDGE)
+        return np.where(alone, 0.0, np.where(_log_odds(keep) < 0, -1.0, 1.0) / (p * (1 - p)))[None, :]
+
+    def _log_odds(keep: Array) -> Array:
+        p = np.clip(keep, _EDGE, 1 - _EDGE)
+        odds: Array = np.where(alone, 0.0, np.log(p) - np.log1p(-p) + np.log(np.maximum(size - 1, 1)))
+        return odds
+
+    return Smooth(value, jacobian, name)
+
+
+def _is_out_of_scope(axis: Identity, *, record: bool) -> bool:
+    return not record or axis.released.assume_unlinkable is not None

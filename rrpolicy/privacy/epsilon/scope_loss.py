@@ -221,6 +221,16 @@ def linkage_bound_measure(k: Fraction, basis: Basis = Basis.CHANNEL) -> Companio
     )
 
 
+def general_bound_measures(channel: Product, records: int) -> tuple[Companion, ...]:
+    """Return the measures that bound every attacker: k, 1/k, and epsilon in both scopes; `records` is N."""
+    exposed = scope_loss(channel)
+    return (
+        *k_measures(k_of_cross_ratio(exposed.cross, records)),
+        record_epsilon_measure(exposed),
+        attribute_epsilon_measure(exposed),
+    )
+
+
 def unlinkable_measures(exposed: ScopeLoss, original: Original | int) -> tuple[Companion, ...]:
     """Return how strongly each attribute assumed unlinkable goes with a randomised one; nothing without the table."""
     if isinstance(original, int) or not exposed.unlinkable or not exposed.randomised:

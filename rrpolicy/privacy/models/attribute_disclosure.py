@@ -265,34 +265,26 @@ def certain_guess_reason(sensitive: str) -> str:
 
 
 def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:
-    if requirement.options.measure.guessed:
-        from rrpolicy.privacy.limits import best_guess, retention_cap
+    from rrpolicy.privacy.disclosure import best_guess, constraint, minimum_risk, retention_cap
+    from rrpolicy.privacy.disclosure.attribute import protected_attribute_risks
+    from rrpolicy.privacy.disclosure.reading_constraint import correct_inference_constraint
+    from rrpolicy.privacy.disclosure.risk import attribute_finding
 
+    if requirement.options.measure.guessed:
         return DisclosureFunctions(
-            best_guess.assess,
-            best_guess.guess_verdict,
+            best_guess.protected_attribute_guesses,
+            attribute_finding,
             retention_cap.guess_constraint,
-            retention_cap.guess_minimum,
+            minimum_risk.guess_minimum,
             lambda *_: (),
             best_guess.unreachable_limit,
         )
-    if requirement.options.measure is LimitKind.CORRECT_READING:
-        from rrpolicy.privacy.limits import correct_inference, correct_inference_gradients
-
-        return DisclosureFunctions(
-            correct_inference.assess,
-            correct_inference.inference_verdict,
-            correct_inference_gradients.correct_inference_constraint,
-            correct_inference.correct_inference_minimum,
-            correct_inference.class_share_tests,
-        )
-    from rrpolicy.privacy.disclosure import attribute, constraint, minimum_risk
-
+    reading = requirement.options.measure is LimitKind.CORRECT_READING
     return DisclosureFunctions(
-        attribute.assess_attribute,
-        attribute.attribute_verdict,
-        constraint.attribute_constraint,
-        minimum_risk.attribute_minimum,
+        protected_attribute_risks,
+        attribute_finding,
+        correct_inference_constraint if reading else constraint.attribute_constraint,
+        minimum_risk.correct_inference_minimum if reading else minimum_risk.attribute_minimum,
         constraint.value_share_tests,
     )
 

@@ -85,8 +85,8 @@ def _disclosure_functions(requirement: Requirement[IdentityDisclosureOptions]) -
     from rrpolicy.privacy.disclosure import constraint, identity, minimum_risk
 
     return DisclosureFunctions(
-        identity.assess_linking,
-        identity.linkage_verdict,
+        lambda *asked: (identity.linkage_chances(*asked),),
+        identity.linkage_finding,
         constraint.linking_constraint,
         lambda *asked: (minimum_risk.linking_minimum(*asked),),
         constraint.class_size_test,

@@ -20,8 +20,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.epsilon_cap import UNREACHABLE
-from rrpolicy.privacy.epsilon.ratio_assessor import ratio_assessor
+from rrpolicy.privacy.epsilon.ratio_assessor import UNREACHABLE, ratio_assessor
 from rrpolicy.privacy.epsilon.scope_loss import (
     ATTACKER,
     PUBLIC_RECORDS,

@@ -23,14 +23,11 @@ from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.suppressed_tuples import planned_classes
-from rrpolicy.privacy.disclosure import attribute as disclosure
-from rrpolicy.privacy.disclosure import attribute_options as attribute
-from rrpolicy.privacy.disclosure import identity as linking
-from rrpolicy.privacy.disclosure.attribute import AttributeRisks, subgroup_mask
-from rrpolicy.privacy.disclosure.attribute_options import LimitKind
-from rrpolicy.privacy.disclosure.identity import LinkageChances
+from rrpolicy.privacy.disclosure.attribute import AttributeRisks
+from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
+from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_finding
+from rrpolicy.privacy.disclosure.risk import attribute_finding, subgroup_mask
 from rrpolicy.privacy.evidence import Evidence, KnownAndSensitive, gather_evidence
-from rrpolicy.privacy.limits.correct_inference import CorrectInferences
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,21 +119,19 @@ class SuppressionRisks(AttributeRisks):
 
         return read
 
-    def exactly(self) -> Callable[[int], Fraction | None]:
+    def risk_exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a risk exactly."""
         return _exact_risk(self.parting, self.group, self.value, each=False)
 
 
 @frozen(slots=False)
 class SuppressionLinks(LinkageChances):
-    """Chances of linking with who was suppressed: people who agree in all that is known differ in how many of them are.
+    """Chances of linking, of each group and sensitive value: of different shares of such people records are suppressed.
 
     Attributes:
-        value: (k,) the sensitive value of each kind of people.
-        parting: who was suppressed.
+        parting: the suppressed records.
     """
 
-    value: Ints
     parting: SuppressedCounts
 
     @cached_property
@@ -149,6 +144,10 @@ class SuppressionLinks(LinkageChances):
     def exactly(self) -> Callable[[int], Fraction | None]:
         """Return what tells a chance exactly."""
         return _exact_risk(self.parting, self.group, self.value, each=True)
+
+    def beside(self) -> tuple[Companion, ...]:
+        """Return nothing: who was suppressed is fixed."""
+        return ()
 
 
 def _exact_risk(parting: SuppressedCounts, group: Ints, value: Ints, *, each: bool) -> Callable[[int], Fraction | None]:
@@ -165,25 +164,15 @@ def _exact_risk(parting: SuppressedCounts, group: Ints, value: Ints, *, each: bo
 def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
     """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
     further = smallest_class_measure(requirement, channel, original)
-    if isinstance(requirement.options, attribute.AttributeDisclosureOptions):
-        return disclosure.attribute_finding(
-            requirement, (_limited_numbers(requirement, channel, original),), (), further
-        )
-    return linking.linkage_finding(requirement, linkage_chances(requirement, channel, original), (), further)
+    if isinstance(requirement.options, AttributeDisclosureOptions):
+        return attribute_finding(requirement, (attribute_risks(requirement, channel, original),), (), further)
+    return linkage_finding(requirement, (linkage_chances(requirement, channel, original),), (), further)
 
 
 def disclosure_verdict(requirement: Requirement, channel: SuppressionChannel, original: Original) -> bool:
     """Return the verdict alone."""
-    if isinstance(requirement.options, attribute.AttributeDisclosureOptions):
-        return not _limited_numbers(requirement, channel, original).over().any()
-    return linking.chances_within_limit(linkage_chances(requirement, channel, original), requirement)
-
-
-def _limited_numbers(
-    requirement: Requirement, channel: SuppressionChannel, original: Original
-) -> disclosure.LimitedNumbers:
-    found = attribute_risks(requirement, channel, original)
-    return CorrectInferences.of_risks(found) if requirement.options.measure is LimitKind.CORRECT_READING else found
+    attribute = isinstance(requirement.options, AttributeDisclosureOptions)
+    return not (attribute_risks if attribute else linkage_chances)(requirement, channel, original).fails
 
 
 def attribute_risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
@@ -194,7 +183,10 @@ def attribute_risks(requirement: Requirement, channel: SuppressionChannel, origi
     people = evidence.histograms[group, value]
     limits = tuple(requirement.options.limit_of(label) for label in column.labels)
     share = people / evidence.n[group]
-    return SuppressionRisks(column.attribute, evidence, column.labels, group, value, people, share, limits, parted)
+    kind = requirement.options.measure
+    return SuppressionRisks(
+        column.attribute, evidence, column.labels, group, value, people, share, limits, kind, parted
+    )
 
 
 def linkage_chances(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionLinks:
@@ -202,7 +194,9 @@ def linkage_chances(requirement: Requirement, channel: SuppressionChannel, origi
     parted = suppressed_counts(channel, original)
     evidence = parted.evidence
     group, value = np.nonzero(subgroup_mask(evidence, requirement, None, ()))
-    return SuppressionLinks(evidence, group, evidence.histograms[group, value], value, parted)
+    people, share, options = evidence.histograms[group, value], 1 / evidence.n[group], requirement.options
+    limits = (options.threshold,) * evidence.histograms.shape[1]
+    return SuppressionLinks("", evidence, (), group, value, people, share, limits, options.percentile, parted)
 
 
 def suppressed_counts(channel: SuppressionChannel, original: Original) -> SuppressedCounts:

@@ -29,9 +29,9 @@ from rrpolicy.governance.ledger.composition import (
     link_same_values,
 )
 from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
-from rrpolicy.privacy.disclosure.attribute import assess_attribute
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
 from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio, scope_loss
+from rrpolicy.privacy.models.attribute_disclosure import DISCLOSURE_MODEL
 from rrpolicy.testing import policies
 from rrpolicy.testing.memory import TableInMemory
 
@@ -306,7 +306,7 @@ def test_attribute_disclosure_of_linked_rows_is_the_formula_over_the_written_out
 
     laws = [{(v,): dict(column) for v, column in law_of(*axes).items()} for axes in (x, y)]
     expected = brute.Table(rows, [(("x",), laws[0])], sensitive="y", law=laws[1]).risks()
-    found = assess_attribute(requirement, link_same_values(parts[::-1]).channel, original)
+    found = DISCLOSURE_MODEL.assessor().finding(requirement, link_same_values(parts[::-1]).channel, original)
     assert found.achieved is not None
     assert found.achieved.value == pytest.approx(float(max(expected.values())), rel=1e-9)
 

@@ -1,4 +1,4 @@
-"""A limit of correct readings as an optimiser sees it: success / limit - 1 with analytic derivatives.
+"""A limit of correct readings, for optimisers: success / limit - 1 with analytic derivatives.
 
 With x the shares of the originals of the record that the attacker on alpha draws, x = P_QI^T (L/lambda) for L the
 released joint, and r = (P_S x)/(P_S c), success = c (P_S^T r). P = rho I + (1 - rho) M is linear in each retention
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.policy.model import Requirement
-    from rrpolicy.privacy.disclosure.attribute import Mask
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.privacy.disclosure.gradients import MovableAxis
+    from rrpolicy.privacy.disclosure.risk import Mask
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 

@@ -1,23 +1,23 @@
-"""Best guesses held against a limit: one number for each group of people who agree in what the attacker knows.
+"""The best guess of a sensitive attribute: one number for each group of people who agree in the attacker's knowledge.
 
-Whoever knows which released record is a person's reads all of it. What else stands in it is counted as if it were
-released as it is, and weighed by how often it occurs in the person's group,
-
-    V(alpha) <= sum over w of Pr(w | alpha) sum over v of max over u of c_u(alpha, w) P_S[v, u],
-
-exact where the rest is released as it is, or there is none; else an upper bound (data processing). The gain is V less
-the largest share in the group alpha, which guessing without the release attains. An insensitive column released as it
-is belongs to the rest: it is read off the record, and an attacker may not have known it. Attackers who did know all of
-them are measured as well, and the largest gain decides. V alone is largest for them.
-
-How often the likeliest value is the true one, for who sees what a record releases: Bayes vulnerability.
+How often the likeliest value is the true one, for an attacker who sees a released value: Bayes vulnerability.
 
     V(alpha) = sum over v of max over u of c_u P_S[v, u]
 
 for a person of the quasi-identifiers alpha, c the shares of the sensitive values in that group: the attacker knows
-which released record is the person's, and names the value that is then the likeliest. Never below max c_u, which he
-attains unseen; 1 where the value is released as it is. No function of what is released has a larger one (data
+which released record is the person's, and names the value that is then the likeliest. Never below max c_u, attained
+without the release; 1 where the value is released unmodified. No function of the release has a larger one (data
 processing), so that it falls with every retention probability.
+
+Such an attacker reads the whole record. The rest of it counts as released unmodified, and is weighed by its frequency
+in the person's group,
+
+    V(alpha) <= sum over w of Pr(w | alpha) sum over v of max over u of c_u(alpha, w) P_S[v, u],
+
+exact where the rest is released unmodified, or there is none; else an upper bound (data processing). The gain is V less
+the largest share in the group alpha, which guessing without the release attains. An insensitive column that is released
+unmodified belongs to the rest: it is read off the record, and an attacker may not have known it. Attackers who did know
+all of them are measured as well, and the largest gain decides. V is largest for them.
 
 References:
     Smith 2009, "On the foundations of quantitative information flow", definition 2 and theorem 1 (vulnerability);
@@ -40,18 +40,10 @@ from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.privacy.disclosure.attribute import (
-    LimitedNumbers,
-    attribute_finding,
-    subgroup_mask,
-    unhidden_assumption,
-)
+from rrpolicy.privacy.disclosure.attribute import GROUP_INFERENCE, OTHERS_KNOWN, attackers
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
-from rrpolicy.privacy.disclosure.exact_risks import snap_to_limit
 from rrpolicy.privacy.disclosure.inference_accuracy import max_product
-from rrpolicy.privacy.disclosure.related_measures import GROUP_INFERENCE, OTHERS_KNOWN
-from rrpolicy.privacy.epsilon.general_bounds import general_bound_measures
-from rrpolicy.privacy.epsilon.scope_loss import scope_loss
+from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask
 from rrpolicy.privacy.evidence import (
     Evidence,
     KnownAndSensitive,
@@ -62,19 +54,13 @@ from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, GuessableAxis
-    from rrpolicy.finding import Finding
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 
 def bayes_vulnerability(shares: Array, axis: Axis) -> Array:
-    """Return V of every group, (groups,).
-
-    Args:
-        shares: (groups, categories) c.
-        axis: of the sensitive attribute.
-    """
+    """Return V of every group, (groups,), from its (groups, categories) shares c."""
     if not isinstance(axis, Transition):
         return cast("GuessableAxis", axis).best_guess(shares)
     right: Array = max_product(axis, shares, 1).sum(axis=1)
@@ -82,12 +68,7 @@ def bayes_vulnerability(shares: Array, axis: Axis) -> Array:
 
 
 def exact_bayes_vulnerability(counts: Sequence[int], axis: Axis) -> Fraction:
-    """Return V of one group times its number of people, exactly.
-
-    Args:
-        counts: (categories,) people by sensitive value.
-        axis: of the sensitive attribute.
-    """
+    """Return V of one group times its number of people, exactly, from its people by sensitive value."""
     if not isinstance(axis, Transition):
         return cast("GuessableAxis", axis).exact_best_guess(counts)
     most: dict[int, Fraction] = {}
@@ -105,14 +86,14 @@ GAIN = "the largest difference between that chance and the largest share of a va
 
 @frozen(slots=False)
 class KnowledgeGroups:
-    """Groups of people who agree in what is known of them, parted by what else stands in their records.
+    """Groups of people who agree in the known attributes, in parts that agree in the rest of their records.
 
     Attributes:
         evidence: the parts.
         group: (parts,) the group of each.
-        beside: names of what parts the groups: what else stands in a record, and counts as read.
-        seen: those of them that are not released as they are.
-        known: which columns other than the quasi-identifiers make the groups, as it follows the attribute's name.
+        beside: names of the rest of a record, which counts as read.
+        seen: those of them that are not released unmodified.
+        known: the known columns other than quasi-identifiers, in words that follow the attribute's name.
     """
 
     evidence: Evidence
@@ -123,7 +104,7 @@ class KnowledgeGroups:
 
     @property
     def groups(self) -> int:
-        """Return the number of groups."""
+        """Return their number."""
         return int(self.group.max(initial=-1)) + 1
 
     @property
@@ -139,17 +120,19 @@ class KnowledgeGroups:
 
 
 @frozen(slots=False)
-class BestGuesses(LimitedNumbers):
-    """The best guess, or its gain, of every group that an entry speaks of.
+class BestGuesses(DisclosureRisk):
+    """The best guess, or its gain, of every group that an entry covers.
 
     Attributes:
+        told: all groups.
         best: (k,) V, or upper bounds.
         exact: whether they are exact.
         gain: whether the gain is limited.
         most: (k,) people with the commonest value.
-        exactly_best: what tells V, or what it is at most, times the people, exactly; None where that takes too much.
+        exactly_best: returns V of a place, or an upper bound, times the people, in fractions; None if too expensive.
     """
 
+    told: KnowledgeGroups
     best: Array
     exact: bool
     gain: bool
@@ -157,22 +140,27 @@ class BestGuesses(LimitedNumbers):
     exactly_best: Callable[[int], Fraction | None]
 
     @property
+    def revealed(self) -> tuple[str, ...]:
+        """Return the read attributes that are not released unmodified."""
+        return self.told.seen
+
+    @property
     def number(self) -> Array:
-        """Return (k,) what is limited."""
+        """Return (k,) the guesses, or their gains."""
         return np.maximum(self.best - self.share, 0.0) if self.gain else self.best
 
     @property
     def quantity(self) -> str:
-        """Return what the numbers are, in words."""
+        """Return the name of the numbers."""
         return f"{'gain of the ' if self.gain else ''}best guess of {self.of}"
 
-    def measured(self, at: int) -> Measure:
-        """Return one number with its standing; at its limit exactly, if it is."""
-        value = snap_to_limit(float(self.number[at]), self.limits[0], lambda: self.exactly()(at))
-        return Measure(value, Standing.EXACT if self.exact else Standing.UPPER_BOUND)
+    def standing(self, at: int) -> Standing:
+        """Return whether the numbers are exact; `at` does not matter."""
+        del at
+        return Standing.EXACT if self.exact else Standing.UPPER_BOUND
 
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells a number exactly."""
+        """Return a function for the limited number."""
 
         def number(i: int) -> Fraction | None:
             best = self.exactly_best(i)
@@ -181,8 +169,8 @@ class BestGuesses(LimitedNumbers):
         return number
 
     def beside(self) -> tuple[Companion, ...]:
-        """Return the guess, what is guessed unseen, and the gain, each at its largest."""
-        standing = Standing.EXACT if self.exact else Standing.UPPER_BOUND
+        """Return the largest guess, the largest one without the release, and the largest gain."""
+        standing = self.standing(0)
         gain = float(np.maximum(self.best - self.share, 0.0).max())
         told = (
             ("best guess", Measure(float(self.best.max()), standing), BEST, Risk.READING),
@@ -195,7 +183,7 @@ class BestGuesses(LimitedNumbers):
         )
 
     def unreachable(self, requirement: Requirement) -> Problem | None:
-        """Return that a limit is below what is guessed unseen, which no release lowers (RR510); None if it is not."""
+        """Return the problem (RR510) that the limit is below the best guess without a release; None if it is not."""
         limit = self.limits[0]
         over = np.array(
             [Fraction(int(m), int(n)) > limit for m, n in zip(self.most, self.people, strict=True)], dtype=bool
@@ -224,16 +212,11 @@ class BestGuesses(LimitedNumbers):
 def knowledge_groups(
     channel: Product, original: Original, sensitive: str, *, others_known: bool
 ) -> Iterator[KnowledgeGroups]:
-    """Yield the groups of a table, and the parts that a released record tells apart, for each attacker.
+    """Yield the groups of a table, and the parts that a released record distinguishes, for each attacker.
 
     The first attacker knows the quasi-identifiers and every insensitive column that is released with certainty. Where
-    there are insensitive columns, another one follows, who knows the quasi-identifiers alone.
-
-    Args:
-        channel: what is released.
-        original: the table.
-        sensitive: the attribute that is guessed, on an axis of its own.
-        others_known: whether the attackers know the other sensitive attributes.
+    there are insensitive columns, another one follows, who knows only the quasi-identifiers. `sensitive` has its own
+    axis; `others_known`: the attackers know the other sensitive attributes.
     """
     policy = original.policy
     told = split_axes(channel, policy, sensitive, known_sensitive=others_known)
@@ -278,14 +261,11 @@ def _is_visible(axis: Axis) -> bool:
 
 def protected_attribute_guesses(
     requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original
-) -> Iterator[tuple[KnowledgeGroups, str, BestGuesses]]:
-    """Yield the guesses of each protected attribute: with the quasi-identifiers known, then all others, if asked."""
-    policy = original.policy
-    others = len(policy.with_role(Role.SENSITIVE)) > 1
-    for name in requirement.protects(policy):
-        for others_known in (False, True) if requirement.options.known_sensitive and others else (False,):
-            for told in knowledge_groups(channel, original, name, others_known=others_known):
-                yield told, name, _attribute_guesses(requirement, told, name)
+) -> Iterator[BestGuesses]:
+    """Yield the guesses of each protected attribute and attacker."""
+    for name, others_known in attackers(requirement, original):
+        for told in knowledge_groups(channel, original, name, others_known=others_known):
+            yield _attribute_guesses(requirement, told, name)
 
 
 def _attribute_guesses(
@@ -311,14 +291,14 @@ def limited_guesses(
     *,
     exact: bool,
 ) -> BestGuesses:
-    """Return the guesses that an entry speaks of.
+    """Return the guesses that an entry covers.
 
     Args:
         requirement: the entry.
         told: the groups.
         of: the sensitive attribute, in words.
         best: (groups,) V, or upper bounds.
-        exactly: what tells V of a group times its people; None where that takes too much.
+        exactly: returns V of a group times its people; None if too expensive.
         exact: whether `best` is exact.
     """
     meant = np.zeros(told.groups, dtype=bool)
@@ -336,6 +316,7 @@ def limited_guesses(
         n,
         most / n,
         (requirement.options.limit_of(None),),
+        told,
         best[asked],
         exact,
         requirement.options.measure is LimitKind.GAIN,
@@ -344,28 +325,11 @@ def limited_guesses(
     )
 
 
-def assess(requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original) -> Finding:
-    """Assess every protected attribute on a product channel."""
-    found = list(protected_attribute_guesses(requirement, channel, original))
-    seen = dict.fromkeys(name for told, _, _ in found for name in told.seen)
-    return attribute_finding(
-        requirement,
-        tuple(held for _, _, held in found),
-        (*scope_loss(channel).assumptions, *unhidden_assumption(seen)),
-        general_bound_measures(channel, original.records),
-    )
-
-
-def guess_verdict(requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original) -> bool:
-    """Return the verdict alone."""
-    return not any(held.over().any() for _, _, held in protected_attribute_guesses(requirement, channel, original))
-
-
 def unreachable_limit(
     requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original
 ) -> Problem | None:
-    """Return why no release whatever keeps an entry's limit; None if one may."""
+    """Return the problem that no release satisfies an entry; None if one may."""
     found = (
-        held.unreachable(requirement) for _, _, held in protected_attribute_guesses(requirement, channel, original)
+        guesses.unreachable(requirement) for guesses in protected_attribute_guesses(requirement, channel, original)
     )
     return next((problem for problem in found if problem is not None), None)

@@ -1,4 +1,4 @@
-"""A limit of the best guess as an optimiser sees it: the largest retention probability of the guessed attribute.
+"""A limit of the best guess, for optimisers: the largest retention probability of the guessed attribute.
 
 With one retention probability rho in all blocks B of d_B values,
 
@@ -11,21 +11,17 @@ there are pieces at most. The cap is linear in rho; the kinks of V are no concer
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.privacy.disclosure.best_guess import BestGuesses, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.constraint import RetentionVariables
-from rrpolicy.privacy.disclosure.minimum_risk import attainable_limit, fully_randomised, with_common_retention
-from rrpolicy.privacy.limits.best_guess import BestGuesses, KnowledgeGroups, protected_attribute_guesses
-from rrpolicy.privacy.model import MinimumRisk, Smooth
+from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
@@ -39,11 +35,11 @@ WITHIN = 1e-13
 
 @frozen
 class RetentionCap:
-    """What a limit allows the retention probability of one attribute.
+    """The largest retention probability of one attribute that a limit permits.
 
     Attributes:
-        axis: of the attribute; None if its probability is none to look for.
-        largest: the cap; None if the limit is kept however much is retained; 0 if it is not however little.
+        axis: of the attribute; None if its probability is not free.
+        largest: the cap; None if every retention satisfies the limit; 0 if none does.
         least: number/limit - 1 where nothing is retained.
         own: the same of the axis as it is.
     """
@@ -78,82 +74,25 @@ class RetentionCap:
 def guess_constraint(
     requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original
 ) -> Smooth:
-    """Return the constraints of an entry, one an attribute.
-
-    Args:
-        requirement: the entry.
-        channel: tells which axes are variable; their own probabilities do not matter.
-        original: the table.
-    """
+    """Return the constraints of an entry, one for each attribute and attacker."""
     variables = RetentionVariables(channel)
-    found = [
-        (told, held)
-        for told, _, held in protected_attribute_guesses(requirement, channel, original)
-        if len(held.people)
-    ]
-    caps = [_retention_cap(told, held) for told, held in found]
+    found = [held for held in protected_attribute_guesses(requirement, channel, original) if len(held.people)]
+    caps = [_retention_cap(held) for held in found]
     none = np.zeros((0, len(variables.axes)))
     return Smooth(
         lambda keep: np.array([cap.value(keep, variables) for cap in caps]),
         lambda keep: np.array([cap.slope(keep, variables) for cap in caps]) if caps else none,
         requirement.model,
-        any(told.seen for told, _ in found),
+        any(held.revealed for held in found),
     )
 
 
-def guess_minimum(
-    requirement: Requirement[AttributeDisclosureOptions],
-    channel: Product,
-    original: Original,
-    free: Collection[str] | None = None,
-) -> tuple[MinimumRisk, ...]:
-    """Return the floor of an entry, one for each sensitive attribute; see `minimum_risk.attribute_minimum`.
-
-    It is attained: guessing unseen is right as often as the largest share, and so is a guess from what says nothing.
-    """
-    low = with_common_retention(channel, Fraction(0), free)
-    every = fully_randomised(channel, original)
-    pairs = zip(
-        protected_attribute_guesses(requirement, low, original),
-        protected_attribute_guesses(requirement, every, original),
-        strict=True,
-    )
-    return tuple(_guess_floor(told, held, whole) for (told, _, held), (_, _, whole) in pairs if len(held.group))
-
-
-def _guess_floor(told: KnowledgeGroups, held: BestGuesses, whole: BestGuesses) -> MinimumRisk:
-    over = held.over()
-    at = held.decisive(over)
-    achieved = float(held.number[at])
-    alike = over & (held.most == held.people)
-    hints = ["coarsen a domain: fewer categories or wider bins make larger groups, and more even ones"]
-    if told.beside:
-        names = ", ".join(f"'{name}'" for name in told.beside)
-        hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
-    if achieved < 1:
-        hints.append(f"raise the threshold to {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
-    if not held.gain:
-        hints.append('limit what the release adds to the largest share in a group: `measure = "gain"`')
-    return MinimumRisk(
-        of=held.quantity,
-        achieved=achieved,
-        limit=held.limits[0],
-        groups=len(held.group),
-        groups_over=int(over.sum()),
-        people_over=int(held.people[over].sum()),
-        groups_alike=int(alike.sum()),
-        people_alike=int(held.people[alike].sum()),
-        everything=float(whole.number.max()),
-        hints=tuple(hints),
-    )
-
-
-def _retention_cap(told: KnowledgeGroups, held: BestGuesses) -> RetentionCap:
-    axis = told.evidence.sensitive
+def _retention_cap(held: BestGuesses) -> RetentionCap:
+    axis = held.evidence.sensitive
     own = float(held.ratio.max()) - 1
     if not isinstance(axis, Retention):
         return RetentionCap(None, None, own, own)
-    guessed = _GuessExcess(told, held, axis)
+    guessed = _GuessExcess(held, axis)
     limit = float(held.limits[0])
     least = guessed.at(0.0)[0] / limit
     rho = 1.0
@@ -168,10 +107,10 @@ def _retention_cap(told: KnowledgeGroups, held: BestGuesses) -> RetentionCap:
 
 
 class _GuessExcess:
-    """How far the largest best guess is over its limit, as a function of the retention probability."""
+    """The excess of the largest best guess over its limit, as a function of the retention probability."""
 
-    def __init__(self, told: KnowledgeGroups, held: BestGuesses, axis: Retention) -> None:
-        evidence = told.evidence
+    def __init__(self, held: BestGuesses, axis: Retention) -> None:
+        told, evidence = held.told, held.evidence
         asked = np.isin(told.group, told.group[held.group])
         _, self.group = np.unique(told.group[asked], return_inverse=True)
         people = told.people.sum(axis=1)[told.group[asked]]
