@@ -32,16 +32,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import (
-    FALSE_ALARM,
-    AttackOutcome,
-    AttackResult,
-    undecided_attack,
-)
-from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import compare_with_prediction, score_distribution
 from rrpolicy.attacks.target import (
     MAX_ATTACK_CELLS,
     AttackTarget,
+    apply_channel,
     are_comparable,
     can_list_axes,
     count_attack_cells,
@@ -78,18 +74,16 @@ def average(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:
 
 
 def _average_pair(one: AttackTarget, other: AttackTarget, of: str, times: int) -> AttackResult:
+    words = AttackResult(AVERAGING, of, KNOWS, COUNTS, AttackOutcome.UNDECIDED, trials=1, fault=FAULT)
     if not are_comparable(one, other):
-        return undecided_attack(AVERAGING, of, KNOWS, "they are releases of different tables")
+        return words.undecided("they are releases of different tables")
     if not isinstance(one.channel, Product) or not isinstance(other.channel, Product):
-        return undecided_attack(AVERAGING, of, KNOWS, "not both are drawn record by record")
+        return words.undecided("not both are drawn record by record")
     axes = _shared_axes(one.channel, other.channel)
     if not axes:
-        return undecided_attack(
-            AVERAGING, of, KNOWS, "no randomised attribute is released in both with the same categories"
-        )
-    first = count_attack_cells(one, one.channel, axes)
-    second = count_attack_cells(other, other.channel, [_axis_of_attribute(other.channel, axis) for axis in axes])
-    words = AttackResult(AVERAGING, of, KNOWS, COUNTS, AttackOutcome.UNDECIDED, trials=1, fault=FAULT)
+        return words.undecided("no randomised attribute is released in both with the same categories")
+    there = [next(own for own in other.channel.axes if own.attributes == axis.attributes) for axis in axes]
+    first, second = count_attack_cells(one, one.channel, axes), count_attack_cells(other, other.channel, there)
     if one.series is not None and one.series == other.series and one.channel == other.channel:
         return _equal_draws(words, first, second)
     return _test_independence(words, first, second, times)
@@ -98,18 +92,17 @@ def _average_pair(one: AttackTarget, other: AttackTarget, of: str, times: int) -
 def _equal_draws(words: AttackResult, first: AttackCells, second: AttackCells) -> AttackResult:
     share = float((first.released == second.released).all())
     outcome = AttackOutcome.AS_PREDICTED if share else AttackOutcome.NOT_AS_PREDICTED
-    return AttackResult(
-        words.name, words.of, words.knows, words.counts, outcome, "", 1, share, 1.0, 1.0, 1.0, share, SERIES
-    )
+    numbers = (1, share, 1.0, 1.0, 1.0, share)
+    return AttackResult(words.name, words.of, words.knows, words.counts, outcome, "", *numbers, SERIES)
 
 
 def _test_independence(words: AttackResult, first: AttackCells, second: AttackCells, times: int) -> AttackResult:
     """Return the attack on two releases that must have been drawn independently."""
-    noise = first.released - apply_channel(first.axes, first.original)
-    f = noise / (apply_channel(first.axes, first.original) + 1)
+    noise = first.released - first.expected
+    f = noise / (first.expected + 1)
     whole = float((f * noise).sum())
     if whole <= 0:
-        return undecided_attack(words.name, words.of, words.knows, "the first release is its own expectation")
+        return words.undecided("the first release is its own expectation")
     independent = score_distribution(second.axes, second.original, f)
     repeated = float((f * second.released).sum()) - independent.mean
     found = compare_with_prediction(
@@ -162,7 +155,3 @@ def _has_equivalent_axis(product: Product, axis: Axis) -> bool:
         if alike and mine is not None and there is not None and there.released_size == mine.released_size:
             return not isinstance(axis, Sets) or own == axis
     return False
-
-
-def _axis_of_attribute(product: Product, axis: Axis) -> Axis:
-    return next(own for own in product.axes if own.attributes == axis.attributes)

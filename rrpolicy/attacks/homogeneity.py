@@ -12,20 +12,21 @@ down, are predicted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.attacks.target import (
-    MAX_ATTACK_CELLS,
-    TOO_LARGE,
+    UNLISTED,
     AttackTarget,
-    can_list_axes,
+    attacked_product,
     count_attack_cells,
-    joint_table_size,
+    counting_obstacle,
+    sensitive_attributes,
 )
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import groups_of
@@ -34,7 +35,6 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
@@ -49,11 +49,8 @@ EXACT_BASIS = "counts that the original and the channel leave no choice of"
 
 def attack_classes(target: AttackTarget) -> Iterator[AttackResult]:
     """Run both attacks on every sensitive attribute of a product channel with deterministic known axes."""
-    product = target.channel
-    assert isinstance(product, Product)
-    for name, attribute in target.policy.attributes.items():
-        if attribute.role is Role.SENSITIVE and any(name in axis.attributes for axis in product.axes):
-            yield from _attack_attribute(target, product, name)
+    for name in sensitive_attributes(target):
+        yield from _attack_attribute(target, attacked_product(target), name)
 
 
 def _attack_attribute(target: AttackTarget, product: Product, sensitive: str) -> Iterator[AttackResult]:
@@ -62,25 +59,24 @@ def _attack_attribute(target: AttackTarget, product: Product, sensitive: str) ->
     axes = (*found.known, found.sensitive)
     knows = class_knowledge([name for axis in found.known for name in axis.attributes])
     if not all(map(is_deterministic, axes)):
-        return  # no partition: what he knows, or the value, is randomised
-    why = ""
-    if not all(map(can_list_axes, axes)):
+        return  # no partition: the attacker's knowledge, or the value, is randomised
+    why = counting_obstacle(axes)
+    if why == UNLISTED:
         why = "released values cannot be listed"
     elif len(found.sensitive.attributes) > 1:
         why = "it is released together with another attribute"
-    elif joint_table_size(axes) > MAX_ATTACK_CELLS:
-        why = TOO_LARGE
     if why:
-        yield from (undecided_attack(name, sensitive, knows, why) for name in KNOWN_FACT_COUNTS)
+        yield from _undecided_attacks(sensitive, knows, why)
         return
     counted = count_attack_cells(target, product, axes)
-    predicted = counted.original
-    for place, axis in enumerate(counted.axes):
-        predicted = axis.forward(predicted, place)
-    for name, facts in KNOWN_FACT_COUNTS.items():
-        attained, expected = (most_frequent_count(x, facts) for x in (counted.released, predicted))
-        blind = most_frequent_count(predicted.reshape(-1, predicted.shape[-1]).sum(axis=0), facts)
-        yield exact_attack(target, name, sensitive, knows, attained, expected, blind)
+    blind = counted.expected.reshape(-1, counted.expected.shape[-1]).sum(axis=0)
+    predicted = partial(most_frequent_count, counted.expected)
+    yield from exact_attacks(target, sensitive, knows, counted.released, predicted, blind)
+
+
+def _undecided_attacks(sensitive: str, knows: str, why: str) -> Iterator[AttackResult]:
+    for name in KNOWN_FACT_COUNTS:
+        yield AttackResult(name, sensitive, knows, "", AttackOutcome.UNDECIDED, why)
 
 
 def attack_groups(target: AttackTarget) -> Iterator[AttackResult]:
@@ -91,9 +87,7 @@ def attack_groups(target: AttackTarget) -> Iterator[AttackResult]:
     expected, _ = groups_of(target.original.records, channel.size)
     if expected > MAX_GROUPS:
         for column in channel.sensitive:
-            yield from (
-                undecided_attack(name, column.attribute, knows, "too many groups") for name in KNOWN_FACT_COUNTS
-            )
+            yield from _undecided_attacks(column.attribute, knows, "too many groups")
         return
     with ExitStack() as opened:
         qit, *values = (opened.enter_context(target.read(table.name)) for table in channel.tables())
@@ -103,19 +97,12 @@ def attack_groups(target: AttackTarget) -> Iterator[AttackResult]:
     for column, places in zip(channel.sensitive, tables.values, strict=True):
         counts = np.zeros((tables.groups, len(column.labels)))
         np.add.at(counts, (places.group, places.code), places.n)
-        for name, facts in KNOWN_FACT_COUNTS.items():
-            attained, blind = most_frequent_count(counts, facts), most_frequent_count(counts.sum(axis=0), facts)
-            predicted = (facts + 1) * expected
-            yield exact_attack(target, name, column.attribute, knows, attained, predicted, blind)
+        blind = counts.sum(axis=0)
+        yield from exact_attacks(target, column.attribute, knows, counts, lambda facts: (facts + 1) * expected, blind)
 
 
 def most_frequent_count(counts: Array, facts: int) -> int:
-    """Return the number of people with one of the most frequent values of their class.
-
-    Args:
-        counts: (…, values) records by class and value.
-        facts: number of values known not to be a person's; one more than that are counted.
-    """
+    """Return the people with one of the `facts` + 1 most frequent values of their class, of (…, values) records."""
     return round(float(np.sort(counts, axis=-1)[..., -(facts + 1) :].sum()))
 
 
@@ -124,22 +111,28 @@ def class_knowledge(names: list[str]) -> str:
     return f"the class of everybody, by {in_words(names) or 'nothing'}"
 
 
-def exact_attack(  # noqa: PLR0917 each is another number
-    target: AttackTarget, name: str, sensitive: str, knows: str, found: int, predicted: int, blind: int
-) -> AttackResult:
-    """Return an attack with a deterministic number.
+def exact_attacks(  # noqa: PLR0917 each is another number
+    target: AttackTarget,
+    sensitive: str,
+    knows: str,
+    released: Array,
+    predicted: Callable[[int], int],
+    blind: Array,
+) -> Iterator[AttackResult]:
+    """Yield both attacks on a sensitive attribute, with deterministic numbers.
 
     Args:
         target: the release.
-        name: of the attack, one of `KNOWN_FACT_COUNTS`.
         sensitive: the attribute that is guessed.
         knows: the attacker's knowledge, without facts about persons.
-        found: people whose value is guessed rightly, counted in the release.
-        predicted: the same, from the original and the channel.
-        blind: the same, without a release.
+        released: (…, values) records by class and value in the release.
+        predicted: the right guesses by number of facts, from the original and the channel.
+        blind: (values,) records, for guesses without a release.
     """
-    facts = KNOWN_FACT_COUNTS[name]
-    knows += ", and of each person the most frequent value that is not theirs" if facts else ""
-    outcome = AttackOutcome.AS_PREDICTED if found == predicted else AttackOutcome.NOT_AS_PREDICTED
-    numbers = (target.original.records, found, predicted, predicted, predicted, float(found == predicted))
-    return AttackResult(name, sensitive, knows, COUNTS, outcome, "", *numbers, EXACT_BASIS, float(blind))
+    for name, facts in KNOWN_FACT_COUNTS.items():
+        found, right = most_frequent_count(released, facts), predicted(facts)
+        known = ", and of each person the most frequent value that is not theirs" if facts else ""
+        outcome = AttackOutcome.AS_PREDICTED if found == right else AttackOutcome.NOT_AS_PREDICTED
+        numbers = (target.original.records, found, right, right, right, float(found == right))
+        without = float(most_frequent_count(blind, facts))
+        yield AttackResult(name, sensitive, knows + known, COUNTS, outcome, "", *numbers, EXACT_BASIS, without)

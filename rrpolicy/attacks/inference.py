@@ -12,8 +12,7 @@ A record shows more than the attacker is assumed to know of everybody: unmodifie
 sensitive attribute (`rrpolicy.privacy.dependence`). They are read as well: further axes that change nothing.
 
 *By person*: the attacker draws a person by posterior weight for the record, reads v by posterior under the shares of
-    that person's combination, and is right if that is the person's value in the original: with lambda(beta) the
-    expected
+that person's combination, and is right if that is the person's value in the original: with lambda(beta) the expected
 counts of the combinations
 
     f(beta, v) = sum_alpha n_alpha P_QI[beta, alpha] / lambda(beta) sum_u c_u^2 P_S[v, u] / (P_S c)_v
@@ -31,20 +30,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
-from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import score_records
 from rrpolicy.attacks.target import (
     MAX_ATTACK_CELLS,
-    TOO_LARGE,
     AttackTarget,
-    can_list_axes,
+    apply_channel,
+    attacked_product,
+    attribute_names,
     count_attack_cells,
+    counting_obstacle,
     group_column,
     joint_table_size,
+    sensitive_attributes,
 )
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 from rrpolicy.privacy.epsilon.association import GROUPS
 from rrpolicy.privacy.evidence import split_axes
@@ -63,23 +64,25 @@ COUNTS = {
 
 def infer(target: AttackTarget) -> Iterator[AttackResult]:
     """Run both attacks on every sensitive attribute of a product channel."""
-    product = target.channel
-    assert isinstance(product, Product)
-    for name, attribute in target.policy.attributes.items():
-        if attribute.role is Role.SENSITIVE and any(name in axis.attributes for axis in product.axes):
-            yield from _infer_attribute(target, product, name)
+    for name in sensitive_attributes(target):
+        yield from _infer_attribute(target, attacked_product(target), name)
 
 
 def _infer_attribute(target: AttackTarget, product: Product, sensitive: str) -> Iterator[AttackResult]:
     found = split_axes(product, target.policy, sensitive)
-    axis = found.sensitive
+    axis, records = found.sensitive, target.original.records
     assert axis is not None
-    axes = (*found.known, axis)
-    names = [name for known in found.known for name in known.attributes]
-    knows = f"{in_words(names) or 'nothing'} of everybody, how {sensitive} goes with it in the table, and the channel"
-    why = _unsupported_reason(axes)
+    axes, names = (*found.known, axis), attribute_names(found.known)
+    knows = f"{names or 'nothing'} of everybody, how {sensitive} goes with it in the table, and the channel"
+
+    def words(name: str, knowledge: str, without: float | None) -> AttackResult:
+        counts, outcome = COUNTS[name], AttackOutcome.UNDECIDED
+        return AttackResult(name, sensitive, knowledge, counts, outcome, trials=records, without=without)
+
+    coupled = "it is released together with another attribute" if len(axis.attributes) > 1 else ""
+    why = coupled or counting_obstacle(axes)
     if why:
-        yield from (undecided_attack(name, sensitive, knows, why) for name in COUNTS)
+        yield from (words(name, knows, None).undecided(why) for name in COUNTS)
         return
     counted = count_attack_cells(target, product, axes)
     read, carried = _associated_columns(target, product, axes)
@@ -87,15 +90,8 @@ def _infer_attribute(target: AttackTarget, product: Product, sensitive: str) -> 
     besides = count_attack_cells(target, product, (*found.known, *read, axis), carried) if more else counted
     reads = f"{knows}; and of a record {in_words(more)}, released unmodified" if more else knows
     most = float(counted.original.sum(axis=tuple(range(counted.original.ndim - 1))).max())
-    for name, told, with_these, f, blind in (
-        (BY_RECORD, reads, besides, record_accuracy(besides), most),
-        (BY_PERSON, knows, counted, person_accuracy(counted), None),
-    ):
-        trials = target.original.records
-        words = AttackResult(name, sensitive, told, COUNTS[name], AttackOutcome.UNDECIDED, trials=trials, without=blind)
-        successes = float((f * with_these.released).sum())
-        expected = score_distribution(with_these.axes, with_these.original, f)
-        yield compare_with_prediction(words, successes, expected, impossible=with_these.impossible)
+    yield score_records(words(BY_RECORD, reads, most), besides, record_accuracy(besides))
+    yield score_records(words(BY_PERSON, knows, None), counted, person_accuracy(counted))
 
 
 def _associated_columns(
@@ -124,16 +120,6 @@ def _associated_columns(
                 read.append(axis)
                 room //= axis.original_size
     return read, carried
-
-
-def _unsupported_reason(axes: tuple[Axis, ...]) -> str:
-    """Return why the attacks cannot be run; "" if they can."""
-    *_, sensitive = axes
-    if len(sensitive.attributes) > 1:
-        return "it is released together with another attribute"
-    if not all(map(can_list_axes, axes)):
-        return "there are too many sets, or values that are not listed"
-    return TOO_LARGE if joint_table_size(axes) > MAX_ATTACK_CELLS else ""
 
 
 def record_accuracy(counted: AttackCells) -> Array:

@@ -13,6 +13,7 @@ draws have whole sets in common, and reveal nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
@@ -27,16 +28,16 @@ from rrpolicy.attacks.multi_release_inference import (
     linking_axes,
     unique_combinations,
 )
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.attacks.score_distribution import ScoreDistribution, compare_with_prediction
 from rrpolicy.attacks.target import (
-    MAX_ATTACK_CELLS,
-    TOO_LARGE,
+    UNLISTED,
     AttackTarget,
     are_comparable,
-    can_list_axes,
+    attacked_product,
+    attribute_names,
     count_attack_cells,
-    joint_table_size,
+    counting_obstacle,
 )
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
@@ -74,32 +75,32 @@ def _intersect_attribute(
     one: tuple[AttackTarget, Sets], other: tuple[AttackTarget, Sets], of: str, times: int
 ) -> AttackResult:
     (target, first), (again, second) = one, other
-    assert isinstance(target.channel, Product)
-    assert isinstance(again.channel, Product)
-    shared = linking_axes(target, [target.channel, again.channel], first)
-    knows = f"{in_words([name for axis in shared for name in axis.attributes]) or 'nothing'} of everybody"
-    if not (can_list_axes(first) and can_list_axes(second)):
-        return undecided_attack(INTERSECTION, of, knows, "there are too many sets")
-    if max(joint_table_size([*shared, first]), joint_table_size([*shared, second])) > MAX_ATTACK_CELLS:
-        return undecided_attack(INTERSECTION, of, knows, TOO_LARGE)
+    products = [attacked_product(target), attacked_product(again)]
+    shared = linking_axes(target, products, first)
+    knows = f"{attribute_names(shared) or 'nothing'} of everybody"
+    words = AttackResult(INTERSECTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, without=0.0)
+    # what is linked can be listed
+    obstacles = {counting_obstacle([*shared, first]), counting_obstacle([*shared, second])}
+    if obstacles != {""}:
+        return words.undecided("there are too many sets" if UNLISTED in obstacles else max(obstacles))
     counted = (
-        count_attack_cells(target, target.channel, [*shared, first]),
-        count_attack_cells(again, again.channel, [*shared, second]),
+        count_attack_cells(target, products[0], [*shared, first]),
+        count_attack_cells(again, products[1], [*shared, second]),
     )
     if not equal_original_counts(counted):
-        return undecided_attack(INTERSECTION, of, knows, OTHERWISE)
+        return words.undecided(OTHERWISE)
     alone = unique_combinations(counted[0])
     people = int(alone.sum())
     if not people:
-        return undecided_attack(INTERSECTION, of, knows, NOBODY)
+        return words.undecided(NOBODY)
     sets = [_set_memberships(each, alone) for each in counted]
     common = (sets[0] * sets[1]).sum(axis=-1)
     chance = comb(first.original_size - first.set_size, second.set_size - 1)
     p = chance / comb(first.original_size - 1, second.set_size - 1)
-    words = AttackResult(INTERSECTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=people, without=0.0)
     law = ScoreDistribution(people * p, people * p * (1 - p), 1.0, float(people))
     impossible = bool((common < 1).any()) or any(each.impossible for each in counted)
-    return compare_with_prediction(words, float((common == 1).sum()), law, impossible=impossible, times=times)
+    revealed = float((common == 1).sum())
+    return compare_with_prediction(replace(words, trials=people), revealed, law, impossible=impossible, times=times)
 
 
 def _set_memberships(counted: AttackCells, alone: Mask) -> Array:

@@ -20,18 +20,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
-from rrpolicy.attacks.score_distribution import apply_channel, compare_with_prediction, score_distribution
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import score_records
 from rrpolicy.attacks.target import (
-    MAX_ATTACK_CELLS,
-    TOO_LARGE,
     AttackTarget,
-    can_list_axes,
+    attacked_product,
+    attribute_names,
     count_attack_cells,
-    joint_table_size,
+    counting_obstacle,
 )
-from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.disclosure.inference_accuracy import max_product
 from rrpolicy.privacy.evidence import split_axes
 
@@ -46,26 +43,17 @@ CORRECT_LINKS = "released records whose person the attacker names, as is to be e
 
 def link(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
-    product = target.channel
-    assert isinstance(product, Product)
+    product = attacked_product(target)
     known = split_axes(product, target.policy, None).known
-    names = [name for axis in known for name in axis.attributes]
-    knows = f"{in_words(names) or 'nothing'} of everybody, and the channel"
-    if not known:
-        yield undecided_attack(LINKAGE, "", knows, "nothing is released that links records to people")
-    elif not all(map(can_list_axes, known)):
-        yield undecided_attack(LINKAGE, "", knows, "there are too many sets, or values that are not listed")
-    elif joint_table_size(known) > MAX_ATTACK_CELLS:
-        yield undecided_attack(LINKAGE, "", knows, TOO_LARGE)
+    knows = f"{attribute_names(known) or 'nothing'} of everybody, and the channel"
+    trials = target.original.records
+    words = AttackResult(LINKAGE, "", knows, CORRECT_LINKS, AttackOutcome.UNDECIDED, trials=trials, without=1.0)
+    why = counting_obstacle(known) if known else "nothing is released that links records to people"
+    if why:
+        yield words.undecided(why)
     else:
         counted = count_attack_cells(target, product, known)
-        f = linkage_accuracy(counted, known)
-        trials = target.original.records
-        words = AttackResult(LINKAGE, "", knows, CORRECT_LINKS, AttackOutcome.UNDECIDED, trials=trials, without=1.0)
-        expected = score_distribution(counted.axes, counted.original, f)
-        yield compare_with_prediction(
-            words, float((f * counted.released).sum()), expected, impossible=counted.impossible
-        )
+        yield score_records(words, counted, linkage_accuracy(counted, known))
 
 
 def linkage_accuracy(counted: AttackCells, known: tuple[Axis, ...]) -> Array:
@@ -73,5 +61,4 @@ def linkage_accuracy(counted: AttackCells, known: tuple[Axis, ...]) -> Array:
     best = (counted.original > 0).astype(np.float64)
     for place, axis in enumerate(known):
         best = max_product(axis, best, place)
-    expected = apply_channel(counted.axes, counted.original)
-    return np.divide(best, expected, out=np.zeros_like(best), where=expected > 0)
+    return np.divide(best, counted.expected, out=np.zeros_like(best), where=counted.expected > 0)

@@ -29,19 +29,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
-from rrpolicy.attacks.score_distribution import compare_with_prediction, score_distribution
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import score_records
 from rrpolicy.attacks.target import (
-    MAX_ATTACK_CELLS,
     TOO_LARGE,
+    UNLISTED,
     AttackTarget,
-    can_list_axes,
+    attacked_product,
+    attribute_names,
     count_attack_cells,
+    counting_obstacle,
     joint_table_size,
-    list_axis,
+    listed_axes,
 )
-from rrpolicy.channels.product.channel import Product
-from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
@@ -56,30 +56,22 @@ MAX_COMBINATIONS = 1 << 24
 
 def infer_membership(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
-    product = target.channel
-    assert isinstance(product, Product)
+    product = attacked_product(target)
     known = split_axes(product, target.policy, None, known_sensitive=True).known
-    names = [name for axis in known for name in axis.attributes]
-    knows = f"{in_words(names) or 'nothing'} of everybody, and the channel"
+    knows = f"{attribute_names(known) or 'nothing'} of everybody, and the channel"
     records = target.original.records
-    if not all(map(can_list_axes, known)):
-        yield undecided_attack(MEMBERSHIP, "", knows, "there are too many sets, or values that are not listed")
-        return
-    if not known or records < 2:  # noqa: PLR2004 two people
-        yield undecided_attack(MEMBERSHIP, "", knows, "there are no two people who could be told apart")
-        return
-    levels = [_ProbabilityLevels(each) for axis in known if (each := list_axis(axis)) is not None]
-    if (
-        joint_table_size(known) > MAX_ATTACK_CELLS
-        or math.prod(len(level.probabilities) for level in levels) * joint_table_size(known) > MAX_COMBINATIONS
-    ):
-        yield undecided_attack(MEMBERSHIP, "", knows, TOO_LARGE)
-        return
-    counted = count_attack_cells(target, product, known)
-    f = membership_accuracy(counted, levels)
     words = AttackResult(MEMBERSHIP, "", knows, COUNTS, AttackOutcome.UNDECIDED, trials=records, without=records / 2)
-    expected = score_distribution(counted.axes, counted.original, f)
-    yield compare_with_prediction(words, float((f * counted.released).sum()), expected, impossible=counted.impossible)
+    why = counting_obstacle(known)
+    if why != UNLISTED and (not known or records < 2):  # noqa: PLR2004 two people
+        why = "there are no two people who could be told apart"
+    levels = [] if why else [_ProbabilityLevels(axis) for axis in listed_axes(known)]
+    if math.prod(len(level.probabilities) for level in levels) * joint_table_size(known) > MAX_COMBINATIONS:
+        why = why or TOO_LARGE
+    if why:
+        yield words.undecided(why)
+    else:
+        counted = count_attack_cells(target, product, known)
+        yield score_records(words, counted, membership_accuracy(counted, levels))
 
 
 class _ProbabilityLevels:

@@ -19,16 +19,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
-from rrpolicy.attacks.score_distribution import ScoreDistribution, apply_channel, compare_with_prediction
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import ScoreDistribution, compare_with_prediction
 from rrpolicy.attacks.target import (
     MAX_ATTACK_CELLS,
     TOO_LARGE,
     AttackTarget,
+    apply_channel,
+    attribute_names,
     can_list_axes,
     count_attack_cells,
     joint_table_size,
@@ -86,26 +89,22 @@ def _infer_attribute(
 ) -> AttackResult:
     """Return the attack by the known and shared axes of each release, and the one that is attacked."""
     *shared, _ = axes[0]
-    names = in_words([name for axis in shared for name in axis.attributes])
-    knows = f"{names} of everybody, the shares of the values in the table, and the channels"
+    knows = f"{attribute_names(shared)} of everybody, the shares of the values in the table, and the channels"
+    words = AttackResult(JOINT_INFERENCE, of, knows, COUNTS, AttackOutcome.UNDECIDED)
     domains = {each.policy.attributes[axes[0][-1].attributes[0]].domain for each in chosen}
     if len(domains) > 1 or not all(can_list_axes(each[-1]) for each in axes):
-        return undecided_attack(
-            JOINT_INFERENCE, of, knows, "it is not released with the same categories, or there are too many sets"
-        )
+        return words.undecided("it is not released with the same categories, or there are too many sets")
     if max(map(joint_table_size, axes)) > MAX_ATTACK_CELLS:
-        return undecided_attack(JOINT_INFERENCE, of, knows, TOO_LARGE)
+        return words.undecided(TOO_LARGE)
     counted = [count_attack_cells(t, p, each) for t, p, each in zip(chosen, products, axes, strict=True)]
     if math.prod(each.released.shape[-1] for each in counted) * counted[0].original.shape[-1] > MAX_ATTACK_CELLS:
-        return undecided_attack(
-            JOINT_INFERENCE, of, knows, "what several rows may show has more than 1,048,576 combinations"
-        )
+        return words.undecided("what several rows may show has more than 1,048,576 combinations")
     if not equal_original_counts(counted):
-        return undecided_attack(JOINT_INFERENCE, of, knows, OTHERWISE)
+        return words.undecided(OTHERWISE)
     who = unique_combinations(counted[0])
     people = int(who.sum())
     if not people:
-        return undecided_attack(JOINT_INFERENCE, of, knows, NOBODY)
+        return words.undecided(NOBODY)
     original = counted[0].original
     shares = original.reshape(-1, original.shape[-1]).sum(axis=0)
     named, right = best_guesses(shares, [each.axes[-1].forward(np.eye(len(shares)), 0) for each in counted])
@@ -114,19 +113,18 @@ def _infer_attribute(
     p = right[own]
     law = ScoreDistribution(float(p.sum()), float((p * (1 - p)).sum()), 1.0, float(people))
     blind = float((own == int(np.argmax(shares))).sum())
-    words = AttackResult(JOINT_INFERENCE, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=people, without=blind)
     return compare_with_prediction(
-        words, float((named[shown] == own).sum()), law, impossible=any(each.impossible for each in counted)
+        replace(words, trials=people, without=blind),
+        float((named[shown] == own).sum()),
+        law,
+        impossible=any(each.impossible for each in counted),
     )
 
 
 def linking_axes(target: AttackTarget, products: Sequence[Product], sensitive: Axis) -> list[Axis]:
-    """Return the axes by which rows of several releases are linked to one person: known, and unmodified.
+    """Return the axes by which rows of several releases are linked to one person: known, and unmodified in all.
 
-    Args:
-        target: the first release.
-        products: the channels of all.
-        sensitive: the axis of the first that is attacked.
+    `target` is the first release, `sensitive` the axis of it that is attacked.
     """
     known = split_axes(products[0], target.policy, sensitive.attributes[0]).known
     return [
@@ -150,9 +148,7 @@ def unique_combinations(counted: AttackCells) -> Mask:
 def best_guesses(shares: Array, matrices: Sequence[Array]) -> tuple[Ints, Array]:
     """Return the value named for each combination of shown ones, and its chance to be right, by value.
 
-    Args:
-        shares: (values,) in the table.
-        matrices: (released, values) each, column-stochastic.
+    `shares` are (values,), the matrices (released, values) and column-stochastic.
     """
     chances = np.ones((len(shares),))
     for matrix in matrices:

@@ -23,20 +23,18 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from rrpolicy.attacks.result import AttackOutcome, AttackResult, undecided_attack
-from rrpolicy.attacks.score_distribution import compare_with_prediction, score_distribution
+from rrpolicy.attacks.result import AttackOutcome, AttackResult
+from rrpolicy.attacks.score_distribution import score_records
 from rrpolicy.attacks.target import (
-    MAX_ATTACK_CELLS,
     TOO_LARGE,
     AttackTarget,
-    can_list_axes,
+    attacked_product,
+    attribute_names,
     count_attack_cells,
-    joint_table_size,
-    list_axis,
+    counting_obstacle,
+    listed_axes,
 )
-from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
-from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
@@ -52,33 +50,21 @@ LARGEST = 1 << 11
 
 def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
     """Run the attack on a product channel."""
-    product = target.channel
-    assert isinstance(product, Product)
+    product = attacked_product(target)
     known = split_axes(product, target.policy, None, known_sensitive=True).known
-    names = [name for axis in known for name in axis.attributes]
-    of, knows = in_words(names), "the channel"
-    drawn = [axis for axis in known if not is_deterministic(axis)]
-    if not drawn:
-        yield undecided_attack(RECONSTRUCTION, of, knows, "nothing is randomised: there is nothing to undo")
-    elif not all(map(can_list_axes, known)):
-        yield undecided_attack(RECONSTRUCTION, of, knows, "there are too many sets, or values that are not listed")
-    elif joint_table_size(known) > MAX_ATTACK_CELLS or any(axis.original_size > LARGEST for axis in drawn):
-        yield undecided_attack(RECONSTRUCTION, of, knows, TOO_LARGE)
-    elif not all(_is_solvable(each) for axis in drawn if (each := list_axis(axis)) is not None):
-        yield undecided_attack(
-            RECONSTRUCTION, of, knows, "a matrix cannot be undone: different originals are released alike"
-        )
+    of, drawn = attribute_names(known), [axis for axis in known if not is_deterministic(axis)]
+    words = AttackResult(RECONSTRUCTION, of, "the channel", COUNTS, AttackOutcome.UNDECIDED, trials=1, without=0.0)
+    why = counting_obstacle(known) if drawn else "nothing is randomised: there is nothing to undo"
+    if not why and any(axis.original_size > LARGEST for axis in drawn):
+        why = TOO_LARGE
+    if not why and not all(map(_is_solvable, listed_axes(drawn))):
+        why = "a matrix cannot be undone: different originals are released alike"
+    counted = None if why else count_attack_cells(target, product, known)
+    f = None if counted is None else record_weights(counted)
+    if counted is None or f is None:
+        yield words.undecided(why or "all cells of the original hold as many records")
     else:
-        counted = count_attack_cells(target, product, known)
-        f = record_weights(counted)
-        if f is None:
-            yield undecided_attack(RECONSTRUCTION, of, knows, "all cells of the original hold as many records")
-            return
-        words = AttackResult(RECONSTRUCTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, trials=1, without=0.0)
-        people = float(target.original.records)  # a record then adds about one, as rounding is looked at
-        expected = score_distribution(counted.axes, counted.original, f * people)
-        share = float((f * people * counted.released).sum())
-        yield compare_with_prediction(words, share, expected, impossible=counted.impossible, unit=people)
+        yield score_records(words, counted, f, float(target.original.records))
 
 
 def record_weights(counted: AttackCells) -> Array | None:

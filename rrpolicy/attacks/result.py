@@ -69,6 +69,10 @@ class AttackResult:
     without: float | None = None
     fault: str = ""
 
+    def undecided(self, reason: str) -> AttackResult:
+        """Return the attack as one that is not run, with the reason."""
+        return AttackResult(self.name, self.of, self.knows, "", AttackOutcome.UNDECIDED, reason)
+
     @property
     def problem(self) -> Problem | None:
         """Return the problem if the result is not as predicted."""
@@ -165,8 +169,3 @@ def _inconsistency(attack: AttackResult) -> Problem:
         "table, its rows were replaced: attack it by itself"
     )
     return Problem("RR551", f"{attack.of} was not attacked: {attack.reason}", hint=hint)
-
-
-def undecided_attack(name: str, of: str, knows: str, reason: str) -> AttackResult:
-    """Return an attack that is not run, with the reason."""
-    return AttackResult(name, of, knows, "", AttackOutcome.UNDECIDED, reason)

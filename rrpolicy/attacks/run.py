@@ -13,12 +13,7 @@ from rrpolicy.attacks.linkage import link
 from rrpolicy.attacks.membership import infer_membership
 from rrpolicy.attacks.multi_release_inference import infer_together
 from rrpolicy.attacks.reconstruction import reconstruct
-from rrpolicy.attacks.result import (
-    ORIGINAL_FIT,
-    AttackOutcome,
-    AttackResult,
-    undecided_attack,
-)
+from rrpolicy.attacks.result import ORIGINAL_FIT, AttackOutcome, AttackResult
 from rrpolicy.attacks.suppression import attack_suppressed_release
 from rrpolicy.attacks.target import OTHER_TABLE, AttackTarget
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
@@ -37,15 +32,14 @@ ATTACKS: Mapping[type[Channel], tuple[AttackFunction, ...]] = {
 
 def run_attacks(target: AttackTarget) -> Iterator[AttackResult]:
     """Yield the attacks on one release; for one of another table, only that it is one."""
-    if target.unfit:
-        yield undecided_attack(ORIGINAL_FIT, "", "", target.unfit)
-        return
-    runs = ATTACKS.get(type(target.channel))
-    if runs is None:
+    name, reason = ORIGINAL_FIT, target.unfit
+    if not reason and type(target.channel) not in ATTACKS:
+        name = "attribute inference and record linkage"
         reason = f"no attack on a channel of the kind {target.channel.kind} is known"
-        yield undecided_attack("attribute inference and record linkage", "", "", reason)
+    if reason:
+        yield AttackResult(name, "", "", "", AttackOutcome.UNDECIDED, reason)
         return
-    for run in runs:
+    for run in ATTACKS[type(target.channel)]:
         yield from run(target)
 
 

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
+from rrpolicy.attacks.target import AttackCells, apply_channel
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.goodness_of_fit import bennett_surprise
 from rrpolicy.frozen_dataclass import frozen
@@ -68,13 +69,6 @@ class ScoreDistribution:
         return float(bennett_surprise(np.array([deviation]), variance, self.width or 1.0, np.array([self.scale]))[0])
 
 
-def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
-    """Return P x, axis by axis; further axes of x are unchanged."""
-    for place, axis in enumerate(axes):
-        x = axis.forward(x, place)
-    return x
-
-
 def apply_transpose(axes: Sequence[Transition], x: Array) -> Array:
     """Return P^T x, axis by axis; further axes of x are unchanged."""
     for place, axis in enumerate(axes):
@@ -83,13 +77,7 @@ def apply_transpose(axes: Sequence[Transition], x: Array) -> Array:
 
 
 def score_distribution(axes: Sequence[Transition], c: Array, f: Array) -> ScoreDistribution:
-    """Return the law of the sum of f over the released records.
-
-    Args:
-        axes: the arguments of f.
-        c: (original sizes) counts.
-        f: (released sizes) the contribution of each record.
-    """
+    """Return the law of the sum of (released sizes) f over the released records, of (original sizes) counts c."""
     expected = np.maximum(apply_channel(axes, c), 0.0)
     variance = float((c * (apply_transpose(axes, f * f) - apply_transpose(axes, f) ** 2)).sum())
     reached = f[expected > 0]
@@ -129,3 +117,14 @@ def compare_with_prediction(
         tail=tail,
         basis=BASIS,
     )
+
+
+def score_records(attack: AttackResult, counted: AttackCells, f: Array, unit: float = 1.0) -> AttackResult:
+    """Return an attack whose success is the sum of (released sizes) f over the released records.
+
+    `unit`: the sum of one success, in which a record contributes about one, for rounding.
+    """
+    scores = f * unit
+    expected = score_distribution(counted.axes, counted.original, scores)
+    successes = float((scores * counted.released).sum())
+    return compare_with_prediction(attack, successes, expected, impossible=counted.impossible, unit=unit)

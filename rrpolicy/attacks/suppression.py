@@ -18,18 +18,13 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from math import isclose
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.homogeneity import (
-    EXACT_BASIS,
-    KNOWN_FACT_COUNTS,
-    class_knowledge,
-    exact_attack,
-    most_frequent_count,
-)
+from rrpolicy.attacks.homogeneity import EXACT_BASIS, class_knowledge, exact_attacks, most_frequent_count
 from rrpolicy.attacks.linkage import CORRECT_LINKS as LINKED
 from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
@@ -56,13 +51,9 @@ def attack_suppressed_release(target: AttackTarget) -> Iterator[AttackResult]:
     sensitive = channel.sensitive.attribute
     names = [column.attribute for column in channel.known]
     yield _linkage_attack(target, names, *(expected_links(original, each) for each in (written, expected)))
-    of = (count_by_class(written), count_by_class(expected))
+    predicted = partial(most_frequent_count, count_by_class(expected))
     blind = count_by_class(original).sum(axis=0)
-    for name, facts in KNOWN_FACT_COUNTS.items():
-        found, predicted = (most_frequent_count(counts, facts) for counts in of)
-        yield exact_attack(
-            target, name, sensitive, class_knowledge(names), found, predicted, most_frequent_count(blind, facts)
-        )
+    yield from exact_attacks(target, sensitive, class_knowledge(names), count_by_class(written), predicted, blind)
 
 
 def _linkage_attack(target: AttackTarget, names: list[str], found: float, predicted: float) -> AttackResult:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
@@ -18,7 +19,9 @@ from rrpolicy.channels.product.draw import distinct_row_counts
 from rrpolicy.channels.product.released_counts import count_released_rows, plain_values
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.association import GROUPS
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 MAX_ATTACK_CELLS = 1 << 20
 """The most cells of a joint table that an attack counts."""
 TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
+UNLISTED = "there are too many sets, or values that are not listed"
 OTHER_TABLE = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record
 
@@ -85,7 +89,14 @@ class ListedAxis(Transition, Protocol):
         ...
 
 
-@frozen
+def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
+    """Return P x, axis by axis; further axes of x are unchanged."""
+    for place, axis in enumerate(axes):
+        x = axis.forward(x, place)
+    return x
+
+
+@frozen(slots=False)
 class AttackCells:
     """Original and released counts over some axes of a product channel.
 
@@ -99,12 +110,15 @@ class AttackCells:
     original: Array
     released: Array
 
+    @cached_property
+    def expected(self) -> Array:
+        """Return (released sizes) P c, the expected counts."""
+        return apply_channel(self.axes, self.original)
+
     @property
     def impossible(self) -> bool:
         """Return whether a released combination is impossible for every original, or has a wrong certain count."""
-        expected = self.original
-        for place, axis in enumerate(self.axes):
-            expected = axis.forward(expected, place)
+        expected = self.expected
         drawn = tuple(place for place, axis in enumerate(self.axes) if axis.decoder().drawn)
         kept = np.abs(expected.sum(axis=drawn) - self.released.sum(axis=drawn))
         return bool(((expected <= 0) & (self.released > 0)).any() or (kept > _HALF).any())
@@ -176,10 +190,40 @@ def can_list_axes(axis: Axis) -> bool:
     return list_axis(axis) is not None
 
 
+def listed_axes(axes: Sequence[Axis]) -> tuple[ListedAxis, ...]:
+    """Return the axes that can be listed, listed."""
+    return tuple(each for axis in axes if (each := list_axis(axis)) is not None)
+
+
 def joint_table_size(axes: Sequence[Axis]) -> int:
     """Return the cells of the larger joint table of some listed axes, the original or the released one."""
-    found = [each for axis in axes if (each := list_axis(axis)) is not None]
-    return max(math.prod(axis.original_size for axis in axes), math.prod(each.released_size for each in found))
+    sizes = (axis.original_size for axis in axes), (axis.released_size for axis in listed_axes(axes))
+    return max(map(math.prod, sizes))
+
+
+def counting_obstacle(axes: Sequence[Axis]) -> str:
+    """Return why the joint table over some axes cannot be counted; "" if it can."""
+    if not all(map(can_list_axes, axes)):
+        return UNLISTED
+    return TOO_LARGE if joint_table_size(axes) > MAX_ATTACK_CELLS else ""
+
+
+def attacked_product(target: AttackTarget) -> Product:
+    """Return the channel of a release that is attacked as a product."""
+    assert isinstance(target.channel, Product)
+    return target.channel
+
+
+def sensitive_attributes(target: AttackTarget) -> Iterator[str]:
+    """Yield the sensitive attributes that axes of a product channel release."""
+    for attribute in target.policy.with_role(Role.SENSITIVE):
+        if any(attribute.name in axis.attributes for axis in attacked_product(target).axes):
+            yield attribute.name
+
+
+def attribute_names(axes: Iterable[Axis]) -> str:
+    """Return the attributes of some axes, in words; "" if there are none."""
+    return quoted_list(name for axis in axes for name in axis.attributes)
 
 
 def count_attack_cells(
@@ -190,8 +234,7 @@ def count_attack_cells(
     Raises:
         RequirementError: RR125 if the written rows cannot come from the channel for any original.
     """
-    slots = tuple(product.axes.index(axis) for axis in axes)
-    found = tuple(each for axis in axes if (each := list_axis(axis)) is not None)
+    slots, found = tuple(product.axes.index(axis) for axis in axes), listed_axes(axes)
     *known, last = slots
     counted = (*known, *range(len(product.axes), len(product.axes) + len(carried)), last)
     sets = {slot: each for slot, each in zip(slots, found, strict=True) if isinstance(each, ListedSets)}
