@@ -121,13 +121,8 @@ def exact_attacks(  # noqa: PLR0917 each is another number
 ) -> Iterator[AttackResult]:
     """Yield both attacks on a sensitive attribute, with deterministic numbers.
 
-    Args:
-        target: the release.
-        sensitive: the attribute that is guessed.
-        knows: the attacker's knowledge, without facts about persons.
-        released: (…, values) records by class and value in the release.
-        predicted: the right guesses by number of facts, from the original and the channel.
-        blind: (values,) records, for guesses without a release.
+    `released` are (…, values) records by class and value, `blind` (values,) records for guesses without a release;
+    `predicted` returns the right guesses by number of facts, from the original and the channel.
     """
     for name, facts in KNOWN_FACT_COUNTS.items():
         found, right = most_frequent_count(released, facts), predicted(facts)

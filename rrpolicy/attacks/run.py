@@ -46,10 +46,8 @@ def run_attacks(target: AttackTarget) -> Iterator[AttackResult]:
 def run_on_each(targets: Sequence[AttackTarget], *, sure: bool = True) -> tuple[list[AttackTarget], list[AttackResult]]:
     """Return releases, and the attacks on each of them; of several, each attack states its release.
 
-    Args:
-        targets: the releases.
-        sure: whether the caller states that each is of its table. If not, a release whose attacks are not as predicted
-            is treated as one of another table, and returned as such.
+    Unless the caller is `sure` of the table of each, a release whose attacks are not as predicted counts as one of
+    another table, and is returned as such.
     """
     known, every = [], []
     for number, target in enumerate(targets, 1):

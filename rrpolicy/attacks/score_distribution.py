@@ -97,13 +97,8 @@ def compare_with_prediction(
 ) -> AttackResult:
     """Return an attack with its result, compared with its law.
 
-    Args:
-        attack: with its words; outcome, numbers and basis are filled in.
-        successes: the sum over the written release.
-        expected: its law.
-        impossible: whether the release holds values that are impossible for every original.
-        unit: the sum of one success.
-        times: number of attacks of this name that are combined (Bonferroni).
+    `unit` is the sum of one success, `times` the number of attacks of this name that are combined (Bonferroni).
+    `impossible`: the release holds values that are impossible for every original.
     """
     tail = 0.0 if impossible else min(1.0, times * expected.tail(successes))
     reach = expected.reach(float(FALSE_ALARM) / times)

@@ -160,13 +160,7 @@ class GroupedColumn:
 
 
 def group_column(original: Original, column: Column, most: int) -> GroupedColumn:
-    """Return a carried column in a group for each of its values; of more than `most`, in groups by rank.
-
-    Args:
-        original: the table.
-        column: the released one.
-        most: number of groups.
-    """
+    """Return a carried column in a group for each of its values; of more than `most`, in groups by rank."""
     import pyarrow as pa
 
     table = pa.Table.from_batches(distinct_row_counts(original, [], [column.attribute]))
@@ -231,8 +225,7 @@ def count_attack_cells(
 ) -> AttackCells:
     """Count both tables over some listed axes, and carried columns before the last of them.
 
-    Raises:
-        RequirementError: RR125 if the written rows cannot come from the channel for any original.
+    Raises `RequirementError` (RR125) if the written rows cannot come from the channel for any original.
     """
     slots, found = tuple(product.axes.index(axis) for axis in axes), listed_axes(axes)
     *known, last = slots

@@ -125,12 +125,7 @@ class TuplePartition:
 
 
 def suppress_counts(histograms: Ints, l: Fraction) -> Ints | None:
-    """Return the number of suppressed records of each class and value; None if the whole table fails.
-
-    Args:
-        histograms: (classes, values) counts of the sensitive attribute.
-        l: of l-diversity by frequency.
-    """
+    """Return the suppressed records of each class and value, for frequency l; None if the whole table fails."""
     parting = TuplePartition(l, histograms.tolist(), [0] * histograms.shape[1])
     if not parting.run():
         return None
@@ -209,11 +204,7 @@ def _unreachable_error(
 ) -> RequirementError:
     """Return the error that names the unachievable requirement.
 
-    Args:
-        sensitive: the attribute.
-        l: that not even the whole table reaches; None if it does, and requirements fail nevertheless.
-        failing: requirements that failed at a smaller l.
-        place: for errors.
+    `l` is one that not even the whole table reaches; None if it does, and requirements fail nevertheless.
     """
     names = ", ".join(dict.fromkeys(r.model for r in failing))
     where = failing[0].place or place if failing else place

@@ -29,17 +29,10 @@ def _intersects(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> boo
 
 
 def refuse_undecidable(assessor: Assessor, requirement: Requirement, policy: Policy, axes: Layout) -> None:
-    """Refuse what an assessor cannot decide of a requirement, though it has rules for its model and channel.
+    """Raise `PolicyError` if an assessor cannot decide a requirement, though it has rules for its model and channel.
 
-    Args:
-        assessor: that would be asked.
-        requirement: the entry.
-        policy: that it stands in.
-        axes: which attributes stand together.
-
-    Raises:
-        PolicyError: RR246 if it speaks of single records and a unit may have several, RR223 if an estimate is to
-            decide and there is none, RR227 if it refuses how attributes stand together.
+    RR246 if it is for single records and a unit may have several, RR223 if an estimate is to decide and there is none,
+    RR227 if it refuses the attributes of an axis.
     """
     from rrpolicy.privacy.model import refuse_layout
 

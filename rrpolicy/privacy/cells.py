@@ -57,13 +57,10 @@ def equal_row_runs(rows: Codes) -> tuple[Codes, Ints]:
 
 
 def distinct_row_index(rows: Codes | Ints) -> tuple[Ints, Ints]:
-    """Return where rows that differ stand first, and which of these each row equals.
+    """Return the first place of each distinct row of (k, width) integers, and the distinct row that each row equals.
 
-    Rows are put in order by a number made of each, which costs a fraction of putting the rows themselves in order.
-    Where rows that differ share their number, some that are equal may be taken for different ones; never otherwise.
-
-    Args:
-        rows: (k, width) whole numbers.
+    Rows are sorted by a number computed from each, at a fraction of the cost of sorting the rows. Where different rows
+    have the same number, some equal rows may count as different; never otherwise.
     """
     number = np.zeros(len(rows), dtype=np.uint64)
     for column in rows.T:

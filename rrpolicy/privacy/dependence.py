@@ -95,13 +95,7 @@ class Dependence:
 
 
 def find_dependences(policy: Policy, columns: Columns, original: Original) -> tuple[Dependence, ...]:
-    """Return the dependences between exact and randomised columns that are beyond chance, in the policy's order.
-
-    Args:
-        policy: resolved.
-        columns: that are released as they are, and those in which chance has a part.
-        original: the table.
-    """
+    """Return the dependences between exact and randomised columns that are beyond chance, in the policy's order."""
     exact, randomised = columns
     if not exact or not randomised or not original.records:
         return ()
@@ -204,13 +198,7 @@ class _CodedRecords:
         return [name for name in self._randomised if self._left_out[exact, name]]
 
     def _follows(self, members: Set, exact: str, randomised: Sequence[str]) -> dict[str, int]:
-        """Return how many values of randomised columns follow from exact ones, and not without one of these.
-
-        Args:
-            members: the exact columns.
-            exact: the one without which they do not.
-            randomised: that are asked about.
-        """
+        """Return how many values of randomised columns follow from the exact `members`, and not without `exact`."""
         rest, _ = number_rows((self._values[name] for name in members if name != exact), self._n)
         key, groups = number_rows((rest, self._values[exact]), self._n)
         order = np.argsort(key, kind="stable")
@@ -279,12 +267,9 @@ def pool_rare_codes(codes: Ints) -> Ints:
 
 
 def corrected_v(rows: Ints, columns: Ints, chance: float) -> float:
-    """Return Cramér's V corrected for bias; 0 unless it is beyond chance.
+    """Return Cramér's V of (records,) codes from 0 that all occur, corrected for bias; 0 unless it is beyond chance.
 
-    Args:
-        rows: (records,) codes from 0, each of which occurs.
-        columns: likewise.
-        chance: of tables with the same margins, at most this share has so large a statistic, or none counts.
+    Of tables with the same margins, at most the share `chance` has so large a statistic, or none counts.
     """
     n = len(rows)
     a, b = np.bincount(rows), np.bincount(columns)

@@ -114,12 +114,7 @@ class Evidence:
         return self.histograms if self.cells is None else self.cells
 
     def of(self, attribute: str, domains: Sequence[int]) -> Evidence:
-        """Return the evidence of one attribute that the sensitive axis releases together with others.
-
-        Args:
-            attribute: one of the axis'.
-            domains: the number of categories of each of them.
-        """
+        """Return the evidence of one attribute of the sensitive axis, which has these numbers of categories."""
         assert self.sensitive is not None
         if len(self.sensitive.attributes) == 1:
             return self
@@ -150,14 +145,10 @@ def split_axes(
     known_sensitive: bool = False,
     assumptions: bool = True,
 ) -> KnownAndSensitive:
-    """Tell what is known from what is sensitive.
+    """Split a channel into the attacker's knowledge and the sensitive axis.
 
-    Args:
-        channel: what is released.
-        policy: for the roles.
-        sensitive: the sensitive attribute; None for linking.
-        known_sensitive: whether the attacker knows the other sensitive attributes.
-        assumptions: whether columns that are assumed to link nobody are known to nobody.
+    `sensitive` is None for linking. `known_sensitive`: the attacker knows the other sensitive attributes.
+    `assumptions`: columns that are assumed unlinkable are unknown.
     """
     known: list[Axis] = []
     target: Axis | None = None
@@ -210,12 +201,7 @@ def assumed_unlinkable_columns(channel: Product) -> tuple[str, ...]:
 
 
 def gather_evidence(original: Original, known: KnownAndSensitive) -> Evidence:
-    """Count the groups of a table, in one pass.
-
-    Args:
-        original: the table.
-        known: what `sides` told.
-    """
+    """Count the groups of a table, in one pass."""
     attributes = [*(name for axis in known.known for name in axis.attributes), *known.siblings]
     whole = list(known.sensitive.attributes) if known.sensitive is not None else []
     own = [name for name in whole if name not in known.siblings]

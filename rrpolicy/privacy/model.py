@@ -383,13 +383,7 @@ def refuse_layout(
 
 
 def subgroup_obstacle(requirement: Requirement, known: Collection[str], why: str) -> str | None:
-    """Return why the subgroup of a requirement cannot be told, or None.
-
-    Args:
-        requirement: the entry.
-        known: the attributes that its `where` may name.
-        why: the rest of the sentence about others.
-    """
+    """Return that `where` names attributes that are not known, in a sentence that ends with `why`; None if not."""
     others = [name for name in requirement.where if name not in known]
     return f"`where` names {', '.join(others)}, {why}" if others else None
 

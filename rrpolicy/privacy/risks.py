@@ -31,11 +31,7 @@ _LIKELIHOODS: Mapping[str, Risk] = {"identity-disclosure": Risk.LINKING, "attrib
 
 
 def bounded_risks(model: str) -> frozenset[Risk]:
-    """Return the risks that a model bounds; nothing is known of a plugin's.
-
-    Args:
-        model: its name, or one of its kinds, such as `l-diversity/entropy`.
-    """
+    """Return the risks that a model, or a kind of one such as `l-diversity/entropy`, bounds; none for a plugin's."""
     return _BOUNDED.get(model.partition("/")[0], frozenset())
 
 
@@ -45,14 +41,9 @@ def stated_likelihood(model: str) -> Risk | None:
 
 
 def linkage_attacker(model: str, number: str = "") -> str:
-    """Return who links a person to a record with a chance that a finding tells, as every page names that attacker.
+    """Return the attacker who links a person to a record with the chance in a finding; "" for a plugin's model.
 
-    Args:
-        model: of the finding.
-        number: name of the chance beside it; "" for what the requirement itself limits.
-
-    Returns:
-        "" of a plugin's model, of whose attacker nothing is known.
+    `number`: name of a related chance; "" for the limited one.
     """
     if number == scope_loss.LINKING:
         return scope_loss.ATTACKER
@@ -60,15 +51,7 @@ def linkage_attacker(model: str, number: str = "") -> str:
 
 
 def includes_sensitive_knowledge(model: str, requirement: str) -> bool | None:
-    """Return whether a requirement counts with attackers who know a person's other sensitive values.
-
-    Args:
-        model: that it belongs to.
-        requirement: as a finding states it.
-
-    Returns:
-        None of a model that knows no such attackers.
-    """
+    """Return whether a requirement covers attackers who know other sensitive values; None for most models."""
     if model.partition("/")[0] != "attribute-disclosure":
         return None
     from rrpolicy.privacy.disclosure import attribute_options

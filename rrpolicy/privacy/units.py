@@ -26,12 +26,7 @@ UNDECIDED = "how many records a person has"
 
 
 def count_unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:
-    """Return how many units have how many records; None where that is not known.
-
-    Args:
-        requirement: says how many records a unit may have; if only one, the records are the units.
-        original: the table, or N.
-    """
+    """Return the number of units by number of records; None if unknown. At most one record: records are units."""
     if requirement.max_records == 1:
         return {1: original if isinstance(original, int) else original.records}
     units = None if isinstance(original, int) else original.units
@@ -41,23 +36,17 @@ def count_unit_sizes(requirement: Requirement, original: Original | int) -> Mapp
 def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
     """Return k of the unit that is linked best: min over s of 1 + (M_s - 1) cross^s.
 
-    An attacker sees how many records belong to each other. Of M_s units with s records, one hides among those M_s, and
-    the smallest cross ratio of s records is that of one to the power s.
-
-    Args:
-        cross: the smallest cross ratio of one record.
-        sizes: number of records s -> number of units M_s.
+    An attacker sees which records belong to each other. Of M_s units with s records, one hides among those M_s, and the
+    smallest cross ratio of s records is that of one record to the power s. `sizes`: s -> M_s.
     """
     return min((k_of_cross_ratio(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
 
 
 def records_assumption(max_records: int) -> str:
-    """Return the assumption on the records of a person that every finding rests on.
+    """Return the assumption on the records of a person that every finding has.
 
-    Whether it was tested, `how_tested` says, in audit/ alone: a release is the same from records and from counts.
-
-    Args:
-        max_records: the most records of a unit.
+    `unit_check_method` reports, in audit/ alone, whether it was tested: a release is the same from records and from
+    counts.
     """
     if max_records > 1:
         return (

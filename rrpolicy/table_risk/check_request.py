@@ -58,15 +58,7 @@ _OF_ANY = ("sampling_fraction",)
 
 
 def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) -> list[Requirement]:
-    """Turn thresholds into requirements, for every class-based model, by its limit option.
-
-    Args:
-        registry: of the models.
-        thresholds: of all models, by the names of their options; None for unset ones.
-
-    Raises:
-        PolicyError: RR250 if one is invalid.
-    """
+    """Turn thresholds into requirements, for every class-based model, by its limit option; RR250 if one is invalid."""
     found = []
     models = {name: model for name, model in class_models(registry).items() if model.asks}
     asking = {told.called.get(told.asks, told.asks) for told in models.values()}

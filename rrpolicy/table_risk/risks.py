@@ -66,11 +66,7 @@ class PopulationOptions:
         return (self.weights, self.fraction, self.reference) != (None, None, None)
 
     def weight(self, snapshot: TableSnapshot) -> str | None:
-        """Return SQL of a record's weight.
-
-        Raises:
-            DataError: RR311 if there is no such column, RR337 if its values are no weights.
-        """
+        """Return SQL of a record's weight; RR311 if there is no such column, RR337 if its values are no weights."""
         if self.weights is None:
             return None
         if self.weights not in snapshot.stored:
@@ -94,11 +90,7 @@ NO_POPULATION = PopulationOptions()
 def parse_population_options(
     weights: str | None, fraction: object, reference: InputTable | None, suda: int | None
 ) -> PopulationOptions:
-    """Return the options of a call, validated.
-
-    Raises:
-        PolicyError: RR250 if they are contradictory.
-    """
+    """Return the options of a call, validated; RR250 if they are contradictory."""
     told = {"--weights": weights, "--sampling-fraction": fraction, "--reference": reference}
     named = [name for name, value in told.items() if value is not None]
     if len(named) > 1:
@@ -141,17 +133,10 @@ class ReferencePeople:
 def read_reference_people(
     told: PopulationOptions, known: Sequence[str], snapshot: TableSnapshot, registry: Registry, scratch: Path
 ) -> ReferencePeople | None:
-    """Count the people of a reference table.
+    """Count the people of a reference table, by the columns that define a class.
 
-    Args:
-        told: options of the call.
-        known: the columns that define a class.
-        snapshot: the measured table. Numbers compare with numbers, other types by their text.
-        registry: of engines.
-        scratch: folder for spilling.
-
-    Raises:
-        DataError: RR300 to RR309 if it cannot be read, RR311 if it lacks a column.
+    Numbers compare with numbers, other types by their text. Raises `DataError` (RR300 to RR309) if it cannot be read,
+    RR311 if it lacks a column.
     """
     if told.reference is None:
         return None
@@ -182,11 +167,7 @@ def read_reference_people(
 def class_population(
     told: PopulationOptions, counted: ClassCounts, reference: ReferencePeople | None, name: str
 ) -> Population | None:
-    """Return the population data of counted classes; None if the population is unknown.
-
-    Raises:
-        DataError: RR337 if a class has more records than people.
-    """
+    """Return the population data of counted classes, None if unknown; RR337 if a class has more records than people."""
     sizes = counted.classes.sizes
     if told.fraction is not None:
         return Population.sampled(sizes, told.fraction)
@@ -207,11 +188,7 @@ def distinct_combinations(
 ) -> DistinctCombinations | None:
     """Return the distinct combinations of class keys; None without special uniques.
 
-    Args:
-        told: options of the call.
-        known: the columns.
-        snapshot: the table.
-        left_out: SQL condition that holds for records in no class.
+    `left_out`: SQL condition that holds for records in no class.
     """
     if told.suda is None:
         return None

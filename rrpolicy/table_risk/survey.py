@@ -17,13 +17,7 @@ if TYPE_CHECKING:
 def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
     """Return the limitations that follow from a policy's survey design, if a table has its columns.
 
-    Args:
-        policy: with the design.
-        snapshot: the table.
-        weighed: whether the call describes the population.
-
-    Raises:
-        DataError: RR144 for invalid weights, RR314 for records without a weight, a stratum or a cluster.
+    Raises `DataError`: RR144 for invalid weights, RR314 for records without a weight, a stratum or a cluster.
     """
     columns = {
         name: a

@@ -55,12 +55,7 @@ if TYPE_CHECKING:
 
 
 def unescaped_snapshot(snapshot: TableSnapshot, uri: str) -> TableSnapshot:
-    """Return the table; in a CSV file listed in an adjacent release.json, escape characters of text are removed.
-
-    Args:
-        snapshot: the table, as in its file.
-        uri: of the file.
-    """
+    """Return the table; in a CSV file listed in an adjacent release.json, escape characters of text are removed."""
     path = Path(uri.removeprefix("csv:"))
     try:
         manifest = read_release(path.parent)
@@ -82,14 +77,7 @@ _TOLD = {"delimiter": "delimiter {!r}", "encoding": "encoding {}", "decimal": "d
 def table_reading(
     uri: str, policy: Policy | None, columns: Collection[str], scratch: Path
 ) -> tuple[Reading, str | None]:
-    """Return the settings to read a table with, and a remark on them.
-
-    Args:
-        uri: of the table, its path resolved.
-        policy: to measure it with.
-        columns: that the call or the policy names.
-        scratch: where a copy of the file may be made; the caller wipes it.
-    """
+    """Return the settings to read a table with, and a remark on them; the caller wipes `scratch`."""
     reading = PLAIN if policy is None else Reading(of=dict(_missing_codes_by_column(policy)))
     if not is_csv(uri):
         return reading, None
@@ -211,19 +199,12 @@ class TableCheck(GatedResult):
 
 
 def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) -> TableCheck:
-    """Count a table's classes once and measure them.
+    """Count a table's classes once and measure them; the caller wipes `scratch`.
 
-    Args:
-        asked: the table and the measures.
-        registry: of models and engines.
-        scratch: folder for spilling; the caller wipes it.
-
-    Raises:
-        PolicyError: RR250 if the call is contradictory.
-        DataError: RR300 to RR309 if the table cannot be read, RR311 if it lacks a column, RR312 if it holds lists,
-            RR313 if a value has no place in an order or hierarchy, RR317 if there are no records, RR337 if the
-            description of the population does not fit the table; RR144 and RR314 if records have no weight, stratum or
-            cluster although the policy names these columns.
+    Raises `PolicyError` (RR250) if the call is contradictory, `DataError` (RR300 to RR309) if the table cannot be read,
+    RR311 if it lacks a column, RR312 if it holds lists, RR313 if a value has no place in an order or hierarchy, RR317
+    if there are no records, RR337 if the description of the population does not fit; RR144 and RR314 if records have no
+    weight, stratum or cluster although the policy names these columns.
     """
     with open_groupable_table(asked, registry, scratch) as (snapshot, spelled):
         columns = TableColumns.of(asked, snapshot)
@@ -269,16 +250,7 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
 def open_groupable_table(
     asked: TableRiskRequest, registry: Registry, scratch: Path
 ) -> Iterator[tuple[TableSnapshot, str | None]]:
-    """Open a table whose records can be grouped, with a remark on the detected file format.
-
-    Args:
-        asked: the table.
-        registry: of engines.
-        scratch: folder for spilling; the caller wipes it.
-
-    Raises:
-        DataError: RR300 to RR309 if it cannot be read.
-    """
+    """Open a table whose records can be grouped, with a remark on the file format; RR300 to RR309 if unreadable."""
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
     _require_file(asked.uri)
@@ -419,11 +391,7 @@ def _require_valid_columns(known: tuple[str, ...], sensitive: tuple[str, ...], s
 
 
 def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> None:
-    """Check that columns exist and hold one value per record.
-
-    Raises:
-        DataError: RR311 if one is missing, RR312 if it holds lists.
-    """
+    """Check that columns exist (RR311) and hold one value per record (RR312)."""
     for name in names:
         if name not in snapshot.stored:
             near = difflib.get_close_matches(name, snapshot.stored, n=1) or _similar_names(name, snapshot.stored)

@@ -49,13 +49,7 @@ class AdditionMSE:
     meaning = "the mean over the values of the expected squared error of an estimated share"
 
     def unfit(self, options: AdditionMSEOptions, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why no attribute is planned to be released as sets; None if one is.
-
-        Args:
-            options: the attributes and the target.
-            channel: the class of the planned channel.
-            axes: the attributes and the class of each of its axes.
-        """
+        """Return why no attribute is planned to be released as sets; None if one is."""
         from rrpolicy.channels.axes.sets import Sets
 
         del channel
@@ -66,15 +60,9 @@ class AdditionMSE:
         return None if sets else "nothing is released as sets"
 
     def expected(self, options: AdditionMSEOptions, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the largest expectation over the selected axes; exact for this table.
+        """Return the largest expectation over the selected axes, exact for this table; the number of records is enough.
 
-        Args:
-            options: the attributes and the target.
-            channel: a `Product` with axes of sets; for any other it is unknown.
-            original: the table, or only the number of records, which is enough.
-
-        Raises:
-            PolicyError: RR239 if a named attribute is not released as sets.
+        Raises `PolicyError` (RR239) if a named attribute is not released as sets.
         """
         from rrpolicy.channels.axes.set_error import addition_mean_squared_error
         from rrpolicy.channels.axes.sets import Sets
@@ -93,13 +81,7 @@ class AdditionMSE:
     def realised(self, options: AdditionMSEOptions, release: Release, original: Original) -> Measure | None:
         """Return the largest mean squared deviation of one draw; audit only, it never gates.
 
-        Args:
-            options: the attributes and the target.
-            release: as it was written.
-            original: the table from which it was drawn.
-
-        Returns:
-            None for the population, whose shares are unknown, and for domains of over 10^6 values.
+        None for the population, whose shares are unknown, and for domains of over 10^6 values.
         """
         import numpy as np
 

@@ -45,19 +45,9 @@ def simulated_pairs(  # noqa: PLR0917 what a simulation is
     draws: DrawSettings,
     within: Range | None = None,
 ) -> Measure:
-    """Return the mean over draws of a number of the tables of all pairs; exact for deterministic channels.
+    """Return the mean over draws of a number of the tables of all pairs, in order; exact for deterministic channels.
 
-    Args:
-        channel: as planned.
-        original: the table.
-        attributes: paired with one another, all drawn together.
-        figure: of the tables of all pairs, in order.
-        draws: of the channel.
-        within: the least and the most that the number can be; None if unbounded.
-
-    Raises:
-        DataError: RR346 if that is too much work.
-        PolicyError: RR267 if the released values do not determine a table.
+    Raises as `simulated_means`.
     """
     pairs = [EstimatedMarginal.of(channel, original, pair, attributes) for pair in combinations(attributes, 2)]
     drawn = (

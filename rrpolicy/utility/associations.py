@@ -76,14 +76,7 @@ class AssociationChange(ABC):
     def expected(self, options: AssociationOptions, channel: Channel, original: Original | int) -> Measure | None:
         """Return the mean over simulated draws with its standard error; exact for deterministic channels.
 
-        Args:
-            options: of the entry.
-            channel: as planned.
-            original: the table; for a number of records alone it is unknown.
-
-        Raises:
-            DataError: RR346 if that is too much to simulate.
-            PolicyError: RR267 if the released values do not determine a table.
+        None for a number of records. Raises as `simulated_means`.
         """
         from rrpolicy.utility.association_tables import simulated_pairs
         from rrpolicy.utility.simulation import DrawSettings

@@ -56,14 +56,7 @@ class ReleasedRows:
 
 
 def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
-    """Return the rows that a deterministic channel will release.
-
-    Args:
-        channel: as planned.
-        original: the table.
-        attributes: the class-defining ones.
-        target: the attribute predicted from them, if any.
-    """
+    """Return the rows that a deterministic channel will release, by class-defining attributes and a target."""
     names = [*attributes, *([] if target is None else [target])]
     parts = [EstimatedMarginal.of(channel, original, (name,), names) for name in names]
     (drawn,) = simulate_releases(parts, original, DrawSettings(1, 0))
@@ -100,13 +93,7 @@ def class_sizes_and_suppressed(rows: ReleasedRows) -> tuple[Ints, int]:
 def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float:
     """Return the sum of the squared sizes of classes, each suppressed record counting N.
 
-    Args:
-        kept: sizes of classes.
-        suppressed: number of suppressed records.
-        records: N.
-
-    References:
-        Bayardo, Agrawal 2005, "Data Privacy through Optimal k-Anonymization".
+    Bayardo, Agrawal 2005, "Data Privacy through Optimal k-Anonymization".
     """
     return float((kept.astype(np.float64) ** 2).sum() + suppressed * records)
 

@@ -45,14 +45,7 @@ class CountedRowSink:
 
 
 def count_draw_cells(batches: Batches, spec: TableSpec, axes: Sequence[AxisWeights], times: str = "") -> Array:
-    """Return released records by the cells of axes, one dimension an axis.
-
-    Args:
-        batches: of a table.
-        spec: of the table.
-        axes: the decoders of its columns.
-        times: the column of multiplicities, if there is one.
-    """
+    """Return released records of a table by the cells of axes, one dimension each; `times`: their multiplicities."""
     shape = tuple(axis.counted for axis in axes)
     size = math.prod(shape)
     found: Array = np.zeros(size)
@@ -68,13 +61,7 @@ def count_group_cells(
     """Return records by the cells of axes, values spread evenly over the records of their group.
 
     A group of n values, b of them v, has a b/n records of a cell that a of its records have (Xiao, Tao 2006, section 5;
-    `rrpolicy.estimate.anatomy`).
-
-    Args:
-        drawn: both tables.
-        specs: of the tables.
-        axes: of the table's columns, including that of the dealt values.
-        dealt: the decoder of the dealt values.
+    `rrpolicy.estimate.anatomy`). The axes include that of the dealt values.
     """
     plain = [axis for axis in axes if axis.columns != dealt.columns]
     values = next(c for c in specs[dealt.table].columns if c.name == dealt.column)
@@ -164,13 +151,7 @@ def _set_row_cells(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
 def released_axis_codes(
     drawn: CountedRowSink, specs: Sequence[TableSpec], axes: Sequence[AxisWeights]
 ) -> tuple[Ints, Ints]:
-    """Return (rows, axes) the released cell of each axis, and (rows,) the number of records of each row.
-
-    Args:
-        drawn: the released rows.
-        specs: of the tables; one of them has all columns.
-        axes: none of them of sets.
-    """
+    """Return (rows, axes) the released cell of each axis, none of sets, and (rows,) records of each row."""
     held = {c for axis in axes for c in axis.columns}
     spec = next(s for s in specs if held <= {c.name for c in s.columns})
     columns = {c.name: c for c in spec.columns}

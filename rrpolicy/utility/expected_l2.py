@@ -45,13 +45,7 @@ class ExpectedL2:
     )
 
     def unfit(self, options: ExpectedL2Options, channel: type[Channel], axes: Layout) -> str | None:
-        """Return why the planned channel will have no unbiased estimate of the marginal; None if it will.
-
-        Args:
-            options: the marginal and the target.
-            channel: the class of the planned channel.
-            axes: the attributes and the class of each of its axes.
-        """
+        """Return why the planned channel will have no unbiased estimate of the marginal; None if it will."""
         from rrpolicy.channels.axes.recode import Recode
         from rrpolicy.channels.product.channel import Product
 
@@ -67,18 +61,10 @@ class ExpectedL2:
         return None
 
     def expected(self, options: ExpectedL2Options, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the expectation over draws; exact.
+        """Return the expectation over draws, exact; None if the channel and the number of records do not determine it.
 
-        Args:
-            options: the marginal and the target.
-            channel: a `Product`; for any other channel it is unknown.
-            original: the table, or the number of records, which is enough for plain retention and target = "table".
-
-        Returns:
-            None if the channel and the number of records do not determine it.
-
-        Raises:
-            PolicyError: RR239 if an attribute of the marginal is not released with categories.
+        The number of records is enough for plain retention and target = "table". Raises `PolicyError` (RR239) if an
+        attribute of the marginal is not released with categories.
         """
         from rrpolicy.channels.product.channel import Product
         from rrpolicy.channels.product.expected_error import expected_squared_error
@@ -101,13 +87,7 @@ class ExpectedL2:
     def realised(self, options: ExpectedL2Options, release: Release, original: Original) -> Measure | None:
         """Return the distance of one draw; audit only, it never gates.
 
-        Args:
-            options: the marginal and the target.
-            release: as it was written.
-            original: the table from which it was drawn.
-
-        Returns:
-            None for the population, whose proportions are unknown, and if the marginal has over 10^6 cells.
+        None for the population, whose proportions are unknown, and if the marginal has over 10^6 cells.
         """
         import numpy as np
 

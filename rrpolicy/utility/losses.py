@@ -88,13 +88,7 @@ class ClassLoss(ABC):
         return None if self._attributes(options, policy) else "no quasi-identifier is released with categories"
 
     def expected(self, options: ClassLossOptions, channel: Channel, original: Original | int) -> Measure | None:
-        """Return the loss, exact; None for a number of records alone.
-
-        Args:
-            options: of the entry.
-            channel: as planned.
-            original: the table.
-        """
+        """Return the loss, exact; None for a number of records alone."""
         from rrpolicy.utility.class_losses import planned_rows
 
         if isinstance(original, int):

@@ -33,27 +33,14 @@ def cube_sums(x: Array) -> Array:
 
 
 def values_per_dimension(size: int, attributes: int, selectivity: Fraction) -> int:
-    """Return b, the smallest integer with b^n >= |A|^n s.
-
-    Args:
-        size: |A|.
-        attributes: n, of a query.
-        selectivity: s.
-    """
+    """Return b, the smallest integer with b^n >= |A|^n s, for |A| categories, n attributes and selectivity s."""
     return next(b for b in count(1) if b**attributes >= size**attributes * selectivity)
 
 
 def random_queries(
     options: QueryOptions, sensitive: Sequence[int], shape: Sequence[int], stream: Stream
 ) -> Iterator[Asked]:
-    """Yield random queries, those of the same dimensions together.
-
-    Args:
-        options: the number and kind of queries.
-        sensitive: the dimensions of which each query has one.
-        shape: the number of categories of each dimension.
-        stream: of bits.
-    """
+    """Yield random queries over dimensions of these sizes, one of them sensitive, by their dimensions."""
     others = [*combinations([i for i in range(len(shape)) if i not in sensitive], options.dimensions)]
     parts = [(*chosen, own) for chosen in others for own in sensitive]
     which = stream.below(np.full(options.queries, len(parts), dtype=np.int64))

@@ -48,13 +48,7 @@ class ShareTable:
 def estimate_shares(release: Release, original: Original, attributes: Sequence[str]) -> ShareTable | None:
     """Return a release's estimated shares, one dimension an attribute; None for tables of over 10^6 cells.
 
-    Args:
-        release: as it was written.
-        original: the table that it was drawn from, whose policy names the columns.
-        attributes: original ones, each once.
-
-    Raises:
-        PolicyError: RR267 and others if the released values do not determine the table.
+    Raises `PolicyError` (RR267 and others) if the released values do not determine the table.
     """
     known = [original.policy.attributes[name] for name in attributes]
     if math.prod(len(a.domain or ()) for a in known) > MOST_CELLS:
@@ -68,13 +62,7 @@ def estimate_shares(release: Release, original: Original, attributes: Sequence[s
 
 
 def dense_array(table: Crosstab, numbers: Array, domains: dict[str, tuple[Value, ...]]) -> Array:
-    """Return numbers of a crosstab over whole domains, one dimension a column; 0 for missing cells.
-
-    Args:
-        table: of these columns.
-        numbers: one for each of its cells.
-        domains: of each column, in the order of the dimensions.
-    """
+    """Return numbers of a crosstab over whole domains, one dimension a column, in their order; 0 for missing cells."""
     order = [column for group in table.groups for column in group.columns]
     parts = [[domains[column] for column in group.columns] for group in table.groups]
     found = np.zeros([math.prod(map(len, own)) for own in parts])

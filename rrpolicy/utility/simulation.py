@@ -75,17 +75,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
     tables: Iterable[T],
     cells: int,
 ) -> Iterable[T]:
-    """Return the tables of draws: cached ones where draws are shared.
-
-    Args:
-        what: kind of tables.
-        channel: as planned.
-        original: the table.
-        attributes: that are drawn.
-        draws: of the channel.
-        tables: makes them anew, lazily.
-        cells: number of cells of a draw's tables.
-    """
+    """Return the tables of draws, of so many cells each: cached ones where draws are shared; else made lazily."""
     held = _HELD.get()
     if held is None or draws.number * cells > MOST_HELD:
         return tables
@@ -143,17 +133,10 @@ class EstimatedMarginal:
     def of(
         cls, channel: Channel, original: Original, attributes: Sequence[str], within: Sequence[str] = ()
     ) -> EstimatedMarginal:
-        """Prepare the estimates of a table.
+        """Prepare the estimates of a table; `within`: more attributes that are drawn together with its own.
 
-        Args:
-            channel: as planned.
-            original: the table.
-            attributes: released with categories, each once.
-            within: more attributes that are drawn together with them.
-
-        Raises:
-            DataError: RR346 if the table has more than 10^6 cells.
-            PolicyError: RR267 if the released values do not determine it.
+        Raises `DataError` (RR346) if the table has more than 10^6 cells, `PolicyError` (RR267) if the released values
+        do not determine it.
         """
         wanted = set(attributes)
         domains = {name: original.policy.attributes[name].domain or () for name in attributes}
@@ -177,25 +160,12 @@ class EstimatedMarginal:
         return cls(tuple(attributes), shape, kept, tuple(axes), tuple(inner), dealt, times, drawn)
 
     def estimates(self, original: Original, draws: DrawSettings) -> Iterator[ShareTable]:
-        """Yield the estimated shares of each draw; a single one for a deterministic channel.
-
-        Args:
-            original: the table.
-            draws: of the channel.
-
-        Raises:
-            DataError: RR346 if there is too much work.
-        """
+        """Yield the estimated shares of each draw, or a single one. Raises as `simulate_releases`."""
         for drawn in simulate_releases([self], original, draws):
             yield self.estimate(drawn, original.records)
 
     def estimate(self, drawn: CountedRowSink, records: int) -> ShareTable:
-        """Return the estimated shares of one draw, and the squared weights for their errors, of `shape`.
-
-        Args:
-            drawn: the released rows.
-            records: N.
-        """
+        """Return the estimated shares of one draw, and the squared weights for their errors, of `shape`."""
         counted = self.counted(drawn)
         spread = self.dealt is not None or not all(axis.unbiased for axis, _ in self.axes)
         squares = None if spread else partial(self._sums, counted, 2, records)
@@ -229,15 +199,9 @@ class EstimatedMarginal:
 def simulate_releases(
     marginals: Sequence[EstimatedMarginal], original: Original, draws: DrawSettings
 ) -> Iterator[CountedRowSink]:
-    """Yield the released rows of each draw; a single one if all tables are deterministic.
+    """Yield the released rows of each draw of marginals of one channel; a single one if all are deterministic.
 
-    Args:
-        marginals: of one channel, narrowed to the same attributes.
-        original: the table.
-        draws: of the channel.
-
-    Raises:
-        DataError: RR346 if there is too much work.
+    Raises `DataError` (RR346) if there is too much work.
     """
     number = draws.number if any(m.drawn for m in marginals) else 1
     records = original.records if any(m.one_by_one for m in marginals) else 0
@@ -264,22 +228,10 @@ def simulated_means(  # noqa: PLR0917 what a simulation is
     draws: DrawSettings,
     within: Range | None = None,
 ) -> Mapping[str, Measure]:
-    """Return the mean over draws of numbers of an estimated table.
+    """Return the mean over draws of numbers of an estimated table; exact for deterministic channels.
 
-    Args:
-        channel: as planned.
-        original: the table.
-        attributes: of the estimated table.
-        figures: functions of each draw's shares; all of them use the same draws.
-        draws: of the channel.
-        within: as for `mean_over_draws`, for each number.
-
-    Returns:
-        each mean, an estimate with its standard error; exact for deterministic channels.
-
-    Raises:
-        DataError: RR346 if there is too much work.
-        PolicyError: RR267 if the released values do not determine the table.
+    All `figures` use the same draws. Raises `DataError` (RR346) if there is too much work, `PolicyError` (RR267) if the
+    released values do not determine the table.
     """
     marginal = EstimatedMarginal.of(channel, original, attributes)
     drawn = marginal.estimates(original, draws)
@@ -298,13 +250,8 @@ def mean_over_draws(values: Sequence[float], within: Range | None = None) -> Mea
     """Return the mean over draws, an estimate with its standard error.
 
     n equal draws have none. At the confidence 1 - a of a limit's end another value has then a probability of at most 1
-    - a^(1/n) (Clopper, Pearson 1934, with no success), and the mean is off by at most this share of the range: the
-    stated error is the one with that end.
-
-    Args:
-        values: of each draw.
-        within: the least and the most possible value; None if unbounded: equal draws then have the error 0, which
-            bounds nothing.
+    - a^(1/n) (Clopper, Pearson 1934, with no success), and the mean is off by at most this share of the range `within`:
+    the stated error is the one with that end. Unbounded, equal draws have the error 0, which bounds nothing.
     """
     numbers = np.asarray(values, dtype=np.float64)
     mean, error = float(numbers.mean()), float(numbers.std(ddof=1)) / math.sqrt(len(numbers))
@@ -336,8 +283,7 @@ def _narrow_channel(channel: Channel, wanted: set[str]) -> Channel:
 def _anatomy_decoder(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
     """Return the decoder of values that were dealt into groups, if there is one.
 
-    Raises:
-        PolicyError: RR267 if there are two: the pairs of values of one record are not released.
+    Raises `PolicyError` (RR267) if there are two: the pairs of values of one record are not released.
     """
     dealt = [d for d in decoders if isinstance(d, AnatomyDecoder)]
     if len(dealt) > 1:

@@ -58,13 +58,7 @@ class TableMetric(ABC):
 
     @abstractmethod
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
-        """Return the number as a function of the estimated table.
-
-        Args:
-            options: of the entry.
-            original: the table.
-            attributes: one dimension each.
-        """
+        """Return the number as a function of the estimated table, one dimension an attribute."""
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
         """Return the expectation if it has a closed form; None if it is simulated."""
@@ -83,14 +77,7 @@ class TableMetric(ABC):
     def expected(self, options: TableMetricOptions, channel: Channel, original: Original | int) -> Measure | None:
         """Return the expectation over draws: in closed form, or the mean of simulated draws with its standard error.
 
-        Args:
-            options: of the entry.
-            channel: as planned.
-            original: the table; for a number of records alone it is unknown.
-
-        Raises:
-            DataError: RR346 if that is too much to simulate.
-            PolicyError: RR267 if the released values do not determine the table.
+        None for a number of records. Raises as `simulated_means`.
         """
         from rrpolicy.utility.simulation import DrawSettings, simulated_means
 
@@ -123,12 +110,7 @@ class SharesMetric(TableMetric):
 
     @abstractmethod
     def of(self, p: Array, q: Array) -> float:
-        """Return the number.
-
-        Args:
-            p: the original's shares, one dimension an attribute.
-            q: the estimated ones; they sum to 1, and single ones may be negative.
-        """
+        """Return the number, of the original's shares and the estimated ones, which sum to 1 and may be negative."""
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the number, which the options do not affect; see `TableMetric.figure`."""
@@ -140,13 +122,7 @@ class SharesMetric(TableMetric):
 
 
 def count_measure(name: str, number: float | Measure, meaning: str) -> Companion:
-    """Return a number that is reported with an expectation of a table.
-
-    Args:
-        name: of the number.
-        number: exact, unless it is a `Measure`.
-        meaning: in a sentence.
-    """
+    """Return a number that is reported with an expectation of a table; exact, unless it is a `Measure`."""
     measure = number if isinstance(number, Measure) else Measure(float(number))
     return Companion(name, measure, Basis.ORIGINAL, meaning)
 
@@ -157,12 +133,7 @@ def table_attributes(named: tuple[str, ...] | None, policy: Policy) -> tuple[str
 
 
 def estimation_obstacle(named: tuple[str, ...] | None, policy: Policy) -> str | None:
-    """Return why no table over some attributes can be estimated under a policy; None if one can.
-
-    Args:
-        named: the attributes; None for all that are released with categories.
-        policy: with the known domains.
-    """
+    """Return why no table over some attributes, by default all with categories, can be estimated; None if one can."""
     known = {a.name: a for a in policy.released if a.categorical}
     lost = [name for name in named or () if name not in known]
     if lost:

@@ -26,17 +26,8 @@ if TYPE_CHECKING:
 def share_variances(channel: Channel, original: Original, attributes: Sequence[str]) -> Array | None:
     """Return the variance of each cell's estimated share of this table, one dimension an attribute.
 
-    Args:
-        channel: as planned.
-        original: the table.
-        attributes: released with categories, each once.
-
-    Returns:
-        None if it has no closed form here: counts that are spread inside groups, sets, axes that list no values,
-        and coupled attributes.
-
-    Raises:
-        PolicyError: RR267 if the released values do not determine a cell.
+    None if it has no closed form here: counts that are spread inside groups, sets, axes that list no values, and
+    coupled attributes. Raises `PolicyError` (RR267) if the released values do not determine a cell.
     """
     wanted = set(attributes)
     if not isinstance(channel, Product):

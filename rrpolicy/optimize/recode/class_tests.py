@@ -34,13 +34,7 @@ def label_numbers(labels: Sequence[Value]) -> Ints:
 
 
 def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: ClassTests) -> LatticeTables:
-    """Count a table for rolling up, and the population if a test needs people.
-
-    Args:
-        original: the table.
-        attributes: the class-defining ones.
-        tests: with the attributes whose values are counted in classes.
-    """
+    """Count a table by the class-defining attributes for rolling up, and the population if a test needs people."""
     names = [a.attribute.name for a in attributes]
     joints = []
     for name in tests.sensitive:
@@ -78,14 +72,7 @@ def class_tests(
     *,
     suppressing: bool,
 ) -> ClassTests:
-    """Return requirements as tests of classes.
-
-    Args:
-        requirements: with their assessors.
-        policy: resolved.
-        attributes: the class-defining ones.
-        suppressing: whether failing classes may be suppressed.
-    """
+    """Return requirements as tests of classes; `suppressing`: failing classes may be suppressed."""
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive: dict[str, int] = {}
     tests: list[ClassTest] = []

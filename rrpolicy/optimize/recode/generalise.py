@@ -175,12 +175,7 @@ def infeasible_error(
 ) -> RequirementError:
     """Return the error with the requirements that fail at the coarsest node, and a remedy.
 
-    Args:
-        search: without a result.
-        coarsest: its coarsest node.
-        failing: models that an assessor of the whole channel decides, and that fail there.
-        goal: its place is used, and the share of records that may be suppressed.
-        said: models in words, with the values that they achieve there.
+    `failing` are models that an assessor of the whole channel decides; `said` has the values that they achieve there.
     """
     nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
     stands = (

@@ -58,12 +58,7 @@ class GeneralisationLoss:
     weights: Array
 
     def of(self, table: Table, kept: Mask) -> float:
-        """Return the loss of a node.
-
-        Args:
-            table: its classes.
-            kept: (classes,) those that are not suppressed.
-        """
+        """Return the loss of a node, of whose classes those in the mask are not suppressed."""
         return round_loss(_LOSSES[self.name](self, table, kept))
 
     def bounds(self) -> Array:

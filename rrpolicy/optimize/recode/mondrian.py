@@ -282,10 +282,7 @@ def mondrian_partition(
 ) -> Recode | None:
     """Return the partition as an axis; None if even the whole table fails a requirement.
 
-    Args:
-        counted: its finest table has the classes of the finest domain: codes are those of the domains.
-        attributes: the class-defining ones.
-        tests: the requirements on classes.
+    Codes of the finest table of `counted` are those of the domains.
     """
     sides = tuple(MondrianAttribute(a) for a in attributes)
     table, people = counted.united()

@@ -213,15 +213,10 @@ def finest_tables(
     joints: Sequence[tuple[Ints, Ints, Ints, int]] = (),
     reference: LatticeTables | None = None,
 ) -> LatticeTables:
-    """Return the tables of a lattice from counts over original categories.
+    """Return the tables of a lattice from (cells, attributes) counts over original categories, repeated cells allowed.
 
-    Args:
-        ladders: the attributes' levels.
-        codes: (cells, attributes) original categories, any order, repeated cells allowed.
-        n: (cells,) records.
-        joints: for each sensitive attribute (cells, attributes) original categories, (cells,) its value, (cells,)
-            records, and its number of values.
-        reference: the people of a population over the same ladders.
+    `joints` has, for each sensitive attribute, (cells, attributes) categories, (cells,) its value, (cells,) records,
+    and its number of values.
     """
     shape = [ladder.groups[0] for ladder in ladders]
     if math.prod(shape) >= 1 << 62:

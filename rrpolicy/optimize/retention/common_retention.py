@@ -10,13 +10,9 @@ MIN_DIGITS = 5
 
 
 def largest_common_retention(holds: Callable[[float], bool]) -> float:
-    """Return the largest retention probability that satisfies a requirement, to the last bit.
+    """Return the largest retention probability for which `holds` is true, to the last bit; 0 if it never is.
 
-    Args:
-        holds: whether a retention probability rho in (0, 1] satisfies it; true up to some rho, false above it.
-
-    Returns:
-        1.0 if everything holds, 0.0 if nothing does.
+    It is true up to some rho, false above it.
     """
     if holds(1.0):
         return 1.0
@@ -32,18 +28,11 @@ def largest_common_retention(holds: Callable[[float], bool]) -> float:
 
 
 def round_keep_down(keep: Fraction | float, size: int, digits: int = MIN_DIGITS) -> Fraction:
-    """Return the largest decimal of so many digits that is at most `keep` and still above 1/d.
+    """Return the largest decimal of at least `digits` digits, 5 or more, that is at most `keep` and still above 1/d.
 
-    Rounding a keep probability down never raises risk, linking, epsilon or 1/k, as long as it stays above 1/d (data
-    processing). If `digits` decimals leave no room above 1/d, more are taken.
-
-    Args:
-        keep: unrounded keep probability, in (1/d, 1]; a float means its exact binary value.
-        size: d, the number of categories; with one, the result is 1.
-        digits: at least this many decimals, and never fewer than 5.
-
-    Raises:
-        ValueError: if `keep` does not lie in (1/d, 1].
+    Rounding a keep probability down never raises risk, linking, epsilon or 1/k, as long as it is above 1/d (data
+    processing). If `digits` decimals leave no room above 1/d, more are taken. A float means its exact binary value; for
+    one category the result is 1. Raises ValueError if `keep` is not in (1/d, 1].
     """
     if size == 1:
         return Fraction(1)

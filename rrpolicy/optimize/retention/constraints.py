@@ -61,15 +61,7 @@ class CachedConstraints:
         return np.where(g > KNEE, np.log1p(np.maximum(g, KNEE)), math.log1p(KNEE) + (g - KNEE) / (1 + KNEE))
 
     def slope(self, rho: Array, working: Ints) -> Array:
-        """Return the derivatives of the compressed values by the retentions.
-
-        Args:
-            rho: (variables,) the retentions.
-            working: the constraints whose derivatives are needed.
-
-        Returns:
-            (len(working), variables).
-        """
+        """Return (len(working), variables) derivatives of the compressed values by the retentions."""
         if self._slope is None or self._slope[0] != rho.tobytes():
             self.jacobians += 1
             p = self.keep(rho)

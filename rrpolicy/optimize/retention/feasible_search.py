@@ -33,8 +33,7 @@ HALVINGS = 40
 def largest_feasible_common(counted: CachedConstraints) -> float:
     """Return the largest feasible common retention, among levels and, between two of them, by bisection.
 
-    Raises:
-        RequirementError: RR102 if none of the levels holds.
+    Raises `RequirementError` (RR102) if none of the levels holds.
     """
     size = len(counted.sizes)
     if not counted.over(np.ones(size)):
@@ -57,8 +56,7 @@ def _bisect_common(counted: CachedConstraints, holds: float, fails: float) -> fl
 def feasible_point(counted: CachedConstraints) -> Array:
     """Return feasible retention probabilities: of those tried, with the least objective.
 
-    Raises:
-        RequirementError: RR102 if the search finds none.
+    Raises `RequirementError` (RR102) if the search finds none.
     """
     size = len(counted.sizes)
     if not counted.over(np.ones(size)):

@@ -100,13 +100,7 @@ class ExpectedError:
 
 
 def marginal_error_term(weight: float, variables: Sequence[int], sizes: Sequence[int]) -> MarginalErrorTerm:
-    """Return the term of a marginal under plain retention: free of the data.
-
-    Args:
-        weight: of the marginal.
-        variables: positions of its variables.
-        sizes: numbers of categories of those attributes.
-    """
+    """Return the term of a marginal under plain retention, which does not depend on the data."""
     return MarginalErrorTerm(
         weight,
         np.array(variables, dtype=np.int64),

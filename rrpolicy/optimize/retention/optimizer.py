@@ -41,11 +41,7 @@ RAISES = 8
 def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], float]:
     """Round down; scale all retentions by one factor, found by bisection, until the assessors accept.
 
-    Returns:
-        the keep probabilities and the factor, 1 if rounding down was enough.
-
-    Raises:
-        RequirementError: RR102 if they accept none of them.
+    Returns keep probabilities and the factor, 1 if rounding down was enough. Raises RR102 if they accept none.
     """
     keep = _rounded_or_none(problem, rho)
     if keep is not None:
@@ -63,20 +59,10 @@ def pull_back(problem: Allocation, rho: Array) -> tuple[tuple[Fraction, ...], fl
 
 
 def move_inside(problem: Allocation, rho: Array, safe: Array) -> tuple[Array, tuple[Fraction, ...]]:
-    """Round down; move towards a feasible point, on a logarithmic scale, until the assessors accept.
+    """Round down; move towards the feasible point `safe`, on a logarithmic scale, until the assessors accept.
 
-    For requirements whose limit may be exceeded by scaling all retentions down.
-
-    Args:
-        problem: to solve.
-        rho: result of the search.
-        safe: feasible by the constraints of the search.
-
-    Returns:
-        retentions, and their rounded keep probabilities.
-
-    Raises:
-        RequirementError: RR102 if they accept none of them.
+    For requirements whose limit may be exceeded by scaling all retentions down. Returns retentions and their rounded
+    keep probabilities. Raises RR102 if the assessors accept none.
     """
     for back in TOWARDS:
         moved = rho ** (1 - back) * safe**back
@@ -97,15 +83,8 @@ def raise_to_limit(
 ) -> tuple[Array, tuple[Fraction, ...], float]:
     """Raise an upper bound's solution towards the exact limit: scale all log retentions by one factor, by bisection.
 
-    Each step calls the assessors once, and they are slow if a bound was needed.
-
-    Args:
-        problem: whose requirements hold at `keep`.
-        rho: retentions.
-        keep: their rounded values.
-
-    Returns:
-        retentions, keep probabilities and the factor in (0, 1].
+    The requirements hold at `keep`. Each step calls the assessors once, and they are slow if a bound was needed.
+    Returns retentions, keep probabilities and the factor in (0, 1].
     """
     low, high, found = 0.0, 1.0, (rho, keep)
     most = UNTOUCHED if any(p == 1 and r < 1 for p, r in zip(keep, rho, strict=True)) else 1.0
@@ -144,12 +123,9 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 def solve_common_retention(problem: Allocation) -> AllocationSolution:
-    """Return the largest common retention probability that satisfies every requirement.
+    """Return the largest common retention probability that satisfies every requirement; RR102 if none does.
 
     For caps on epsilon this is Ikarashi et al. 2014, Algorithms 1-3, with the smallest result of the requirements.
-
-    Raises:
-        RequirementError: RR102 if no retention probability satisfies them.
     """
     counted = _cached_constraints(problem)
     common = _feasible_common(counted, cheap=True) if problem.monotone else largest_feasible_common(counted)
@@ -162,20 +138,10 @@ def solve_common_retention(problem: Allocation) -> AllocationSolution:
 
 
 def minimise_error(problem: Allocation, starts: int = DEFAULT_STARTS) -> AllocationSolution:
-    """Return the retention probabilities of least expected error that satisfy every requirement.
+    """Return the retention probabilities of least expected error that satisfy every requirement; RR102 if none do.
 
     A start yields a local optimum; the number of agreeing starts is returned. Never worse than the common retention
-    probability, which is the first start.
-
-    Args:
-        problem: to solve.
-        starts: number of starts; the common retention probability is the first.
-
-    Raises:
-        RequirementError: RR102 if no retention probability satisfies the requirements.
-
-    References:
-        Guo, Ying, Wu 2011, Problem 1.
+    probability, which is the first start (Guo, Ying, Wu 2011, Problem 1).
     """
     first = _cached_constraints(problem)
     if not problem.monotone:
@@ -239,9 +205,7 @@ def _cached_constraints(problem: Allocation) -> CachedConstraints:
 def _feasible_common(counted: CachedConstraints, *, cheap: bool = False) -> float:
     """Return the largest feasible common retention to about 1e-12, by bracketing (Brent), from below.
 
-    Args:
-        counted: the constraints.
-        cheap: if every requirement is one number, bisect: some evaluations more, and no optimiser to import.
+    `cheap`: if every requirement is one number, bisect: some evaluations more, and no optimiser to import.
     """
     size = len(counted.sizes)
     if not counted.problem.constraints or not size or not counted.over(np.ones(size)):

@@ -91,12 +91,7 @@ class AllocationSolution:
 
 
 def infeasible_error(problem: Allocation, names: tuple[str, ...]) -> RequirementError:
-    """Return the error of a problem that no retention probability solves.
-
-    Args:
-        problem: to solve.
-        names: the requirements that fail however much is randomised.
-    """
+    """Return the error of a problem that no retention probability solves, with the requirements that always fail."""
     floor, hint, place = problem.floor()
     return RequirementError(
         Problem(

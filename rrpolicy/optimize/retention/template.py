@@ -65,11 +65,7 @@ class ChannelTemplate:
         return tuple(retention_probability(p, axis.largest.size) for p, axis in zip(keep, self.open, strict=True))
 
     def filled(self, keep: Sequence[Fraction]) -> Product:
-        """Return the channel with its open axes filled in.
-
-        Args:
-            keep: of the largest block of each open axis, whose other blocks share its retention probability.
-        """
+        """Return the channel with its open axes filled in; blocks share the retention probability of the largest."""
         full = {
             axis.attributes: axis.with_retention(rho) for axis, rho in zip(self.open, self.retention(keep), strict=True)
         }
@@ -86,10 +82,7 @@ def expected_error_objective(
 ) -> ExpectedError:
     """Return the expected error of the whole table, or of the declared workload, as a function of the open axes.
 
-    Args:
-        template: with the open axes.
-        workload: the declared marginals; empty for the whole table.
-        original: the table; or its number of records, if `needs_data` is False.
+    `original` is the table; or its number of records, if `needs_data` is False.
     """
     terms = [
         _marginal_term(template, *marginal, original) for marginal in weighted_marginals(template.channel, workload)

@@ -291,15 +291,9 @@ def limited_guesses(
     *,
     exact: bool,
 ) -> BestGuesses:
-    """Return the guesses that an entry covers.
+    """Return the guesses that an entry covers, from (groups,) V or upper bounds of it.
 
-    Args:
-        requirement: the entry.
-        told: the groups.
-        of: the sensitive attribute, in words.
-        best: (groups,) V, or upper bounds.
-        exactly: returns V of a group times its people; None if too expensive.
-        exact: whether `best` is exact.
+    `exactly` returns V of a group times its people, or None if too expensive; `exact`: `best` is V.
     """
     meant = np.zeros(told.groups, dtype=bool)
     meant[told.group[subgroup_mask(told.evidence, requirement, None, ()).any(axis=1)]] = True

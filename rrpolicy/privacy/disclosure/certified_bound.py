@@ -47,11 +47,7 @@ class SparseBound:
     """
 
     def __init__(self, evidence: Evidence) -> None:
-        """Roll the groups up by agreement and by block, in every combination.
-
-        Args:
-            evidence: the groups; their axes' own probabilities do not matter.
-        """
+        """Roll the groups up by agreement and by block, in every combination; the axes may have any probabilities."""
         self.pi = evidence.n / evidence.records
         self.axes = len(evidence.axes)
         able = [i for i, a in enumerate(evidence.axes) if isinstance(a, Retention) and a.original_size > 1]
@@ -119,13 +115,9 @@ def _contracted_sum(sums: Array, weights: Sequence[Weights]) -> Array:
 
 
 def cross_kernel(retention: float, sizes: Array) -> tuple[Array, Array]:
-    """Return 1/K of two members of a block and its derivative by the retention probability.
+    """Return 1/K of two members of each of some blocks, by their sizes, and its derivative by the retention.
 
     K = p^2/q + q^2/p + (d-2) q; 1/K = 0 if nothing is randomised, and for a block of one.
-
-    Args:
-        retention: rho.
-        sizes: (blocks,) numbers of categories.
     """
     d = np.maximum(sizes, 2)
     p = np.array([keep_probability(retention, int(size)) for size in d])

@@ -146,12 +146,9 @@ class LinkageGradients:
 
 
 def attribute_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
-    """Return the constraints of an `attribute-disclosure` entry: one a (group, value) that occurs.
+    """Return the constraints of an `attribute-disclosure` entry: one for each (group, value) that occurs.
 
-    Args:
-        requirement: the entry.
-        channel: tells which axes are variable; their own probabilities do not matter.
-        original: the table.
+    The channel determines the variable axes; their own probabilities do not matter.
     """
     variables = RetentionVariables(channel)
     known: dict[tuple[tuple[str, ...], tuple[str, ...]], LinkageGradients] = {}
@@ -224,13 +221,7 @@ def _constraint_with_sets(
 
 
 def linking_constraint(requirement: Requirement[LinkOptions], channel: Product, original: Original) -> Smooth:
-    """Return the constraints of an `identity-disclosure` entry: one a group, or one for the mean.
-
-    Args:
-        requirement: the entry.
-        channel: tells which axes are variable.
-        original: the table.
-    """
+    """Return the constraints of an `identity-disclosure` entry: one for each group, or one for the mean."""
     options = requirement.options
     variables = RetentionVariables(channel)
     found = linkage_chances(requirement, channel, original)

@@ -39,12 +39,9 @@ BITS = 256
 
 
 def snap_to_limit(value: float, limit: Fraction, exactly: Callable[[], Fraction | None]) -> float:
-    """Return a number, or the double of its limit if it is that very limit, so that no rounding reads as a margin.
+    """Return a number, or the double of its limit if it equals that exactly, so that no rounding looks like a margin.
 
-    Args:
-        value: the number.
-        limit: its limit.
-        exactly: what tells the number in fractions; asked only near the limit.
+    `exactly` returns the number in fractions; called only near the limit.
     """
     near = abs(value - float(limit)) <= NEAR_LIMIT * float(limit)
     return float(limit) if near and exactly() == limit else value
@@ -62,12 +59,7 @@ class ExactReconstruction:
     """R_QI of single groups in integers. What is computed for a context is kept for the next groups of the same."""
 
     def __init__(self, evidence: Evidence, most: int = MOST_PRODUCTS) -> None:
-        """Prepare to decide single groups.
-
-        Args:
-            evidence: the groups.
-            most: integer products that may be spent; what comes after them is not decided.
-        """
+        """Prepare to decide single groups, until `most` integer products are spent."""
         self.evidence = evidence
         self.shape = tuple(axis.original_size for axis in evidence.axes)
         self._left = most
@@ -75,11 +67,7 @@ class ExactReconstruction:
         self._released: Integers = np.zeros(0, dtype=object)
 
     def of(self, group: int) -> RationalInterval | None:
-        """Return n[alpha] sum_beta P[beta, alpha]^2 / sum_gamma n[gamma] P[beta, gamma] of one group.
-
-        Returns:
-            None if that takes more products than are left.
-        """
+        """Return n[alpha] sum_beta P[beta, alpha]^2 / sum_gamma n[gamma] P[beta, gamma]; None if too expensive."""
         if group >= self.evidence.mixed:
             return RationalInterval(Fraction(1), Fraction(1))
         cells = math.prod(axis_width(axis) for axis in self.evidence.axes)
@@ -100,16 +88,10 @@ class ExactReconstruction:
         )
 
     def drawn(self, group: int, weight: Sequence[int]) -> RationalInterval | None:
-        """Return sum_gamma M[gamma, group] sum_u c_u(gamma) weight_u: what is to be expected of the record drawn.
+        """Return sum_gamma M[gamma, group] sum_u c_u(gamma) weight_u; None if too expensive.
 
-        M is the round trip of `rrpolicy.privacy.disclosure.inference_accuracy`.
-
-        Args:
-            group: whom the attacker is after.
-            weight: (original size,) of each sensitive value.
-
-        Returns:
-            None if that takes more products than are left.
+        It is an expectation over the record drawn; M is the round trip of
+        `rrpolicy.privacy.disclosure.inference_accuracy`. The weights are (original size,).
         """
         people = self.evidence.joint
         if group >= self.evidence.mixed:
@@ -169,22 +151,13 @@ class ExactSensitive:
     """c_u R_S(u | alpha) of single groups and values exactly. What was computed is kept: many groups are alike."""
 
     def __init__(self, evidence: Evidence, most: int = MOST_SUMS) -> None:
-        """Prepare to decide single values.
-
-        Args:
-            evidence: the groups, with a sensitive axis.
-            most: sums that may be made up for an axis whose released values cannot be listed.
-        """
+        """Prepare to decide single values, until `most` sums are spent on axes without listed released values."""
         self.evidence = evidence
         self._left = most
         self._known: dict[tuple[bytes, int], Fraction | None] = {}
 
     def of(self, group: int, value: int) -> Fraction | None:
-        """Return c_u R_S(u | alpha) of one group and value.
-
-        Returns:
-            None if that takes more sums than are left, or the axis does not tell.
-        """
+        """Return c_u R_S(u | alpha) of one group and value; None if too expensive, or undetermined by the axis."""
         key = self.evidence.joint[group].tobytes(), value
         if key not in self._known:
             self._known[key] = self._computed(group, value)

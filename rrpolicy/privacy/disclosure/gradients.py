@@ -137,13 +137,9 @@ class ValueWithGradient:
 def reconstruction_gradient(
     pi: Array, geometry: Iterable[ReleasedSlab], axes: Sequence[MovableAxis], *, slope: bool = True
 ) -> ValueWithGradient:
-    """Return R_QI of every group and its derivatives.
+    """Return R_QI of every group and its derivatives, from (groups,) shares and slabs that span every axis.
 
-    Args:
-        pi: (groups,) shares of the groups.
-        geometry: slabs that span every axis.
-        axes: the randomised axes as they are moved to.
-        slope: whether the derivatives are wanted.
+    `axes`: the randomised axes as they are moved; `slope`: whether derivatives are needed.
     """
     value = 1 / pi
     slopes = tuple(np.zeros(len(pi)) for _ in axes) if slope else ()
@@ -166,12 +162,9 @@ def reconstruction_gradient(
 
 
 def sensitive_gradient(shares: Array, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
-    """Return R_S(u | alpha), (groups, categories), and its derivative by the axis' retention probability.
+    """Return R_S(u | alpha), (groups, categories), and its derivative by the retention probability of the moved axis.
 
-    Args:
-        shares: (groups, categories) c, rows sum to 1.
-        axis: of the sensitive attribute, as it is moved to.
-        slope: whether the derivative is wanted.
+    Rows of the (groups, categories) shares sum to 1.
     """
     released = axis.forward(shares, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
@@ -183,16 +176,9 @@ def sensitive_gradient(shares: Array, axis: MovableAxis, *, slope: bool = True) 
 
 
 def part_gradient(cells: Array, part: Ints, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
-    """Return R_S(u | alpha) of an attribute that the axis releases together with others, and its derivative.
+    """Return (groups, values) R_S(u | alpha) of an attribute that the axis releases with others, and its derivative.
 
-    Args:
-        cells: (groups, categories) shares c of what the axis tells apart, rows sum to 1.
-        part: (categories,) the attribute's value in each of them.
-        axis: of the sensitive attributes, as it is moved to.
-        slope: whether the derivative is wanted.
-
-    Returns:
-        (groups, values) each.
+    Rows of the (groups, categories) shares sum to 1; `part` is (categories,) the attribute's value in each.
     """
     released = axis.forward(cells, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)

@@ -215,11 +215,7 @@ def worst_cell_posterior(evidence: Evidence) -> float | None:
 def largest_posteriors(evidence: Evidence, group: Ints, cell: Ints, of: str) -> tuple[Array, tuple[Companion, ...]]:
     """Return (k,) the largest posterior that a set can leave of people's own values, and the measures of it.
 
-    Args:
-        evidence: the groups, with a sensitive axis of sets.
-        group: (k,) their groups.
-        cell: (k,) original cells of the sensitive axis; each occurs in its group.
-        of: the attributes.
+    People are of (k,) groups and original cells of the sensitive axis, each of which occurs in its group.
     """
     axis = cast("Readable", evidence.sensitive)
     worst = axis.worst_posterior(evidence.joint)[group, cell]

@@ -46,15 +46,9 @@ ROUNDING = 1e-12
 def correct_inference_constraint(
     requirement: Requirement[AttributeDisclosureOptions], channel: Product, original: Original
 ) -> Smooth:
-    """Return the constraints of an entry: one a (group, value) that occurs.
+    """Return the constraints of an entry: one for each (group, value) that occurs.
 
-    Args:
-        requirement: the entry.
-        channel: tells which axes are variable; their own probabilities do not matter.
-        original: the table.
-
-    Raises:
-        RequirementError: RR511 if the domain is too wide for derivatives, or the axis tells no matrix.
+    Raises `RequirementError` (RR511) if the domain is too wide for derivatives, or the axis has no matrix.
     """
     variables = RetentionVariables(channel)
     parts = [

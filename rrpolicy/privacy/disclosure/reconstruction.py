@@ -57,8 +57,7 @@ class ReleasedSlab:
     def scatter(self, weights: Array) -> Array:
         """Return (contexts, …) each group's weight, times its chance of this slab, summed at its cell.
 
-        Args:
-            weights: (all groups,), or (all groups, width), which adds a last axis.
+        Weights are (all groups,), or (all groups, width), which adds a last axis.
         """
         cells, own = math.prod(self.shape), weights[self.groups]
         if own.ndim == 1:
@@ -145,10 +144,8 @@ def axis_width(axis: Axis) -> int:
 def released_slabs(evidence: Evidence, width: int = 1, most: int | None = None) -> Iterator[ReleasedSlab]:
     """Yield slabs that together make up the released domain of every context of several groups.
 
-    Args:
-        evidence: the groups.
-        width: columns of what will be scattered (sensitive categories).
-        most: cells of the largest array; by default `SLAB`, or a few for each occupied cell.
+    `width`: columns of the scattered array (sensitive categories). `most`: cells of the largest array; by default
+    `SLAB`, or a few for each occupied cell.
     """
     if not evidence.mixed:
         return
@@ -176,12 +173,7 @@ def released_slabs(evidence: Evidence, width: int = 1, most: int | None = None) 
 
 
 def quasi_identifier_reconstruction(evidence: Evidence, most: int | None = None) -> Array:
-    """Return R_QI of every group, (groups,): 1 where nothing is randomised.
-
-    Args:
-        evidence: the groups.
-        most: cells of the largest array.
-    """
+    """Return R_QI of every group, (groups,): 1 where nothing is randomised. `most`: cells of the largest array."""
     pi = evidence.n / evidence.records
     total = np.zeros(len(pi))
     total[evidence.mixed :] = 1 / pi[evidence.mixed :]
@@ -198,12 +190,8 @@ def sensitive_reconstruction(shares: Array, axis: Axis, part: Ints | None = None
 
         c_u R_S(u | alpha) = sum_v (sum_{w with u} P[v, w] c_w)^2 / (P c)_v,
 
-    which is eq. 8 where every combination is a value by itself.
-
-    Args:
-        shares: (groups, categories) shares c of what the axis tells apart, rows sum to 1.
-        axis: of the sensitive attribute.
-        part: (categories,) the attribute's value in each of them; None if the axis is of the attribute alone.
+    which is eq. 8 where every combination is a value by itself. Rows of the (groups, categories) shares sum to 1;
+    `part` is the attribute's value in each category, None if the axis is only of the attribute.
     """
     transition = cast("Transition", axis)
     released = transition.forward(shares, 1)

@@ -144,13 +144,10 @@ class DisclosureRisk(ABC):
     def floor(
         self, everything: float, hints: Sequence[str], over: Mask | None = None, at: int | None = None
     ) -> model.MinimumRisk:
-        """Return the numbers of a channel that leaves the least risk as a floor.
+        """Return the numbers of a channel of least risk as a floor.
 
-        Args:
-            everything: the largest number if everything were randomised.
-            hints: remedies.
-            over: (k,) the numbers that stay over their limit; by default those over it.
-            at: the place of the number shown; by default the decisive one.
+        `everything`: the largest number if everything were randomised. `over` and `at` are by default the numbers over
+        their limit and the decisive one.
         """
         over = self.over() if over is None else over
         at = self.decisive(over) if at is None else at
@@ -174,11 +171,7 @@ def attribute_finding(
 ) -> Finding:
     """Return the finding of an `attribute-disclosure` entry: its numbers are of the attribute nearest to its limit.
 
-    Args:
-        requirement: the entry.
-        cases: the numbers of each protected attribute.
-        rests_on: assumptions.
-        further: related measures that follow those of each attribute.
+    `further` are related measures that follow those of each attribute.
     """
     options = requirement.options
     found, rests_on = [case for case in cases if len(case.group)], (*options.assumptions, *rests_on)
@@ -259,15 +252,7 @@ def subgroup_size(requirement: Requirement, people: int) -> tuple[Companion, ...
 def risk_histograms(
     quantity: str, risk: Array, before: Array, people: Ints, top: tuple[tuple[str, float, int], ...]
 ) -> Profile:
-    """Return histograms of a risk over people, after and before; audit only.
-
-    Args:
-        quantity: the name of the risk, in words.
-        risk: (k,) in [0, 1].
-        before: (k,) the same of the original table.
-        people: (k,) people with this risk.
-        top: the groups with the highest risks.
-    """
+    """Return histograms of a (k,) risk over people, in the release and in the original table; audit only."""
     edges = _bin_edges(float(risk.max(initial=0)), float(before.max(initial=0)))
     after, earlier = (tuple(map(int, _people_by_bin(edges, x, people))) for x in (risk, before))
     return Profile(quantity, tuple(map(float, edges)), after, earlier, top)

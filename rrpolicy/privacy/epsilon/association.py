@@ -38,15 +38,10 @@ _known = weakref.WeakKeyDictionary()
 def largest_cramers_v(
     original: Original, attributes: Sequence[str], others: Sequence[str]
 ) -> dict[str, LargestAssociation]:
-    """Return, for each attribute, its largest Cramér's V to one of the others.
+    """Return, for each attribute or carried column, its largest Cramér's V with one of the other, categorical ones.
 
     Exact for categorical attributes. A carried column is factorised, or cut into groups by rank, on a systematic
-    sample; an association that such groups do not show is missed.
-
-    Args:
-        original: the table; a value found for it is remembered as long as it lives.
-        attributes: categorical attributes or carried columns.
-        others: categorical attributes; at least one.
+    sample; an association that such groups do not show is missed. Values are cached as long as the table exists.
     """
     key = tuple(others)
     remembered = _cached_associations(original)
@@ -64,18 +59,9 @@ def largest_cramers_v(
 
 
 def cramers_v(rows: Ints | Codes, columns: Ints | Codes, n: Ints) -> float:
-    """Return Cramér's V = sqrt(chi2 / (N (min(r, c) - 1))) of a contingency table given by its cells.
+    """Return Cramér's V = sqrt(chi2 / (N (min(r, c) - 1))) of a contingency table of (cells,) rows, columns, records.
 
-    Args:
-        rows: (cells,) row of each.
-        columns: (cells,) column of each.
-        n: (cells,) records in each.
-
-    Returns:
-        0 if only one row or one column is occupied.
-
-    References:
-        Cramér 1946, Mathematical Methods of Statistics, section 21.9.
+    0 if only one row or one column is occupied (Cramér 1946, Mathematical Methods of Statistics, section 21.9).
     """
     occupied = n > 0
     n = n[occupied]

@@ -28,13 +28,7 @@ MEANING = "record: every released attribute counts; attribute: what is released 
 
 
 def compare_with_scope(order: Order, old: Scope, new: Scope) -> Order:
-    """Return how a requirement stands to another one of its model, by their limits and scopes.
-
-    Args:
-        order: by the limits alone.
-        old: the scope of the other one.
-        new: its own; record scope implies attribute scope.
-    """
+    """Return the order of two requirements by their limits and scopes; record scope implies attribute scope."""
     return Order.together(order, Order.by((new == "record") - (old == "record")))
 
 
@@ -46,16 +40,7 @@ def scoped_assessor(  # noqa: PLR0917 those of `assessor`
     words: Callable[[Any], str],
     cap: Callable[[Requirement[Any]], float],
 ) -> Assessor:
-    """Return the assessor of such a model for product channels.
-
-    Args:
-        name: of the model.
-        reference: where the formula stands.
-        assess: returns the finding of a requirement.
-        everybody: why it cannot be limited to a subgroup.
-        words: options in words.
-        cap: of a requirement on the logarithm of the ratio of a record.
-    """
+    """Return the assessor of a model with scopes; `cap` is on the logarithm of the ratio of a record."""
     return ratio_assessor(
         name,
         reference,
@@ -88,16 +73,8 @@ def ratio_assessor(
 ) -> Assessor:
     """Return a model's assessor for product channels.
 
-    Args:
-        model: its name.
-        reference: where the formula stands.
-        assess: decides.
-        units: as of `Assessor`.
-        everybody: why it cannot be limited to a subgroup.
-        record: whether unchanged attributes count (record scope).
-        words: the requirement, for messages.
-        cap: on the sum over the axes, which for retention is epsilon of one record.
-        ratio: exponential of what an axis that is not retention adds to it; None for infinity.
+    `everybody`: why it cannot be limited to a subgroup; `words`: the requirement, for messages; `record`, `cap`,
+    `ratio`: as of `epsilon_cap`.
     """
 
     def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:

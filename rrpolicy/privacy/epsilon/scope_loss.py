@@ -118,14 +118,11 @@ class ScopeLoss:
 
 
 def scope_loss(channel: Product, max_records: int = 1) -> ScopeLoss:
-    """Return what a channel exposes (Ikarashi et al. 2014); exact.
+    """Return the loss of a channel in both scopes (Ikarashi et al. 2014); exact.
 
     Records are randomised independently: the channel of a unit of m records is the m-fold product of that of one.
-
-    Args:
-        channel: `assume_unlinkable` counts on unchanged attributes only. A carried column,
-            whose values are not listed, is taken to have two values or more.
-        max_records: m, the most records of a unit.
+    `assume_unlinkable` counts only for unmodified attributes. A carried column, whose values are not listed, counts as
+    one with two values or more.
     """
     record: list[Axis] = []
     randomised: list[Axis] = []
@@ -191,12 +188,7 @@ def attribute_epsilon_measure(exposed: ScopeLoss) -> Companion:
 
 
 def k_measures(k: Fraction, basis: Basis = Basis.CHANNEL) -> tuple[Companion, ...]:
-    """Return k, rounded down, and 1/k, rounded up.
-
-    Args:
-        k: exactly.
-        basis: the least that recomputes it.
-    """
+    """Return k, rounded down, and 1/k, rounded up."""
     return (
         Companion(
             "k",
@@ -256,12 +248,10 @@ def unlinkable_measures(exposed: ScopeLoss, original: Original | int) -> tuple[C
 
 
 def unbounded_reason(policy: Policy, axes: Sequence[type[Axis]], *, record: bool) -> str | None:
-    """Return why epsilon is infinite under a policy, as far as no data are needed to say it; None if it need not be.
+    """Return why epsilon is infinite under a policy whatever the data are; None if it need not be.
 
-    Args:
-        policy: its mechanism's options are read for `blocks` and `attributes`.
-        axes: kinds of axes that will be planned. Generalising everybody into one group is not counted as a way out.
-        record: whether unchanged attributes count (record scope).
+    The mechanism's options `blocks` and `attributes` count, and the kinds of planned axes; `record`: unmodified
+    attributes count. Generalising everybody into one group is not counted as a way out.
     """
     if any(issubclass(axis, Recode) for axis in axes):
         return (

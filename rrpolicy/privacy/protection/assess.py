@@ -141,13 +141,7 @@ class AttackerView:
 
 
 def assess_protection(channel: Channel, original: Original | int, policy: Policy) -> ReleaseProtection:
-    """Return how strong a release is.
-
-    Args:
-        channel: as it will be drawn.
-        original: the table, or the number of records: then only what follows from the channel is graded.
-        policy: resolved.
-    """
+    """Return the protection of a release; given only the number of records, its grade follows from the channel."""
     sensitive = [a for a in policy.released if a.role is Role.SENSITIVE]
     if isinstance(original, int) or not original.records:
         grades = [_epsilon_grade(_joint_epsilon(channel, policy, a.name)) for a in sensitive]
@@ -358,13 +352,9 @@ def _add_known_column(told: KnownAndSensitive, product: Product, column: Column)
 def _chances_without_column(
     people: AttackerView, coarse: Evidence, fine: Evidence, place: int
 ) -> tuple[Array, Standing]:
-    """Return (groups, 1) the chances of people who are told apart by one more column, as if it were not known.
+    """Return (groups, 1) the chances of groups that one more column splits, as if that column were unknown.
 
-    Args:
-        people: with the chances.
-        coarse: the evidence without the column.
-        fine: with it.
-        place: of the column among those of `fine`.
+    `place`: of the column among those of `fine`.
     """
     if len(fine.names) == len(coarse.names):
         return people.link, people.standing
@@ -550,16 +540,10 @@ def _numeric_column_inference(channel: Channel, original: Original, name: str) -
 
 
 def _guess_by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, Mask]:
-    """Return what `reading.guessed` does, of cells of a table with very many values, one by one.
+    """Return the guess without a record, for (cells,) of a table with very many values, one by one.
 
-    Args:
-        group: (cells,) whose statistics speak of the people.
-        value: (cells,) theirs.
-        n: (cells,) people.
-
-    Returns:
-        (cells,) the chance of a right guess, the probability of the true value, and whether all others of the group,
-        one at least, have it as well.
+    (cells,) the chance of a right guess, the probability of the true value, and whether all others of the group, one at
+    least, have it as well. `group` determines the statistics, `n` is people.
     """
     number, distinct = number_rows([group, value], len(n))
     held = np.bincount(number, weights=n, minlength=distinct)
@@ -609,9 +593,7 @@ def _column_grade(
 ) -> tuple[ProtectionGrade, str]:
     """Return the grade of a column, and the rule that decided: people hide among others, or their values do.
 
-    Args:
-        numbers: of people who hide among others, by rule.
-        total: epsilon, where nothing helps to read the value.
+    `total`: epsilon, unless a column helps to read the value.
     """
     deciding = max(numbers, key=lambda each: each[0].grade(each[1]).rank)
     hidden = deciding[0].grade(deciding[1])

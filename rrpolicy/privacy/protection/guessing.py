@@ -72,27 +72,14 @@ class GuessOutcome:
 
 
 def guess_without_record(counts: Ints, shares: Array, part: Ints) -> GuessOutcome:
-    """Return what is guessed without a record: by the other people of a group.
-
-    Args:
-        counts: (groups, cells) people.
-        shares: (cells,) of the whole table.
-        part: (cells,) the value of each cell.
-    """
+    """Return the guess without a record, from (groups, cells) people; `part` is the value of each cell."""
     return _for_distinct_counts(
         counts, lambda rows: _guess_by_matrix(np.ones((1, counts.shape[1])), rows, shares, part)
     )
 
 
 def guess_from_record(axis: Axis, counts: Ints, shares: Array, part: Ints) -> GuessOutcome:
-    """Return what is read of a record that is known to be the person's.
-
-    Args:
-        axis: of the sensitive attribute.
-        counts: (groups, cells) people by what the axis tells apart.
-        shares: (cells,) of the whole table.
-        part: (cells,) the value of each cell.
-    """
+    """Return the guess from a record that is known to be the person's; arguments as for `guess_without_record`."""
     if isinstance(axis, Identity):
         return certain_guess(counts)
     if isinstance(axis, Sets) and len(axis.attributes) == 1:
@@ -112,14 +99,9 @@ def certain_guess(counts: Ints, standing: Standing = Standing.EXACT) -> GuessOut
 
 
 def guess_from_group(channel: AnatomyChannel, counts: Ints, shares: Array) -> GuessOutcome:
-    """Return what is read of a record of a group of several different values, of which one is the person's.
+    """Return the guess from a group of several different values, of which one is the person's.
 
-    Which values stand together is estimated from replicas of the deal, whose law does not depend on the people.
-
-    Args:
-        channel: of groups.
-        counts: (groups, values) people by sensitive value.
-        shares: (values,) of the whole table.
+    The values of a group are estimated from replicas of the deal, whose law does not depend on the people.
     """
     of_values = counts.sum(axis=0)
     number = replicas_for(of_values.tolist(), channel.size, int((counts > 0).sum()))
