@@ -40,13 +40,7 @@ Histogram: TypeAlias = "list[int]"
 
 @dataclass
 class TuplePartition:
-    """The classes while records are moved.
-
-    Attributes:
-        l: of the requirement.
-        classes: counts of the sensitive values that each class keeps.
-        rest: counts of the moved ones.
-    """
+    """The sensitive values that each class keeps while records are moved to the rest."""
 
     l: Fraction
     classes: list[Histogram]
@@ -61,18 +55,15 @@ class TuplePartition:
         whole = [sum(column) for column in zip(*self.classes, strict=True)]
         if not self.satisfied(whole):
             return False
-        self._first()
+        for counts in self.classes:
+            while not self.satisfied(counts):
+                self._move(counts, counts.index(max(counts)))
         moving = True
         while moving and not self.satisfied(self.rest):
             moving = self._second()
         while not self.satisfied(self.rest):
             self._third()
         return True
-
-    def _first(self) -> None:
-        for counts in self.classes:
-            while not self.satisfied(counts):
-                self._move(counts, counts.index(max(counts)))
 
     def _second(self) -> bool:
         """Visit all classes once; return whether anything was moved."""

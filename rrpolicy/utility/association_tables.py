@@ -82,15 +82,12 @@ def written_pair(release: Release, original: Original, pair: tuple[str, str]) ->
     if row is column and row.randomised and _is_matrix_axis(row):
         counted, _, _ = inside.moments([row], split(None, inside.columns))
         return _written_joint_pair(row, counted, original, pair)
-    if row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights):
+    spread = row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights)
+    if spread or not (row.randomised or column.randomised):
         found = estimate_shares(release, original, pair)
         assert found is not None
         return found.shares
     counted, _, _ = inside.moments([row, column], split(None, inside.columns))
-    if not (row.randomised or column.randomised):
-        found = estimate_shares(release, original, pair)
-        assert found is not None
-        return found.shares
     return deflate_table(counted, (row, None), (column, None))
 
 

@@ -98,7 +98,6 @@ class AssociationChange(ABC):
     def _figure(
         self, options: AssociationOptions, original: Original, attributes: tuple[str, ...]
     ) -> Callable[[list[Array]], float]:
-        """Return the number as a function of the tables of all pairs."""
         from rrpolicy.utility.simulation import original_shares
 
         true = [self.measures(original_shares(original, pair)) for pair in combinations(attributes, 2)]

@@ -25,13 +25,10 @@ if TYPE_CHECKING:
 
 @frozen(slots=False)
 class ReleasedRows:
-    """Released rows of some attributes.
+    """Released rows of some attributes, with (rows,) records each.
 
-    Attributes:
-        widths: for each attribute, for each of its labels, the number of its categories.
-        categories: of each attribute.
-        codes: (rows, attributes) labels; the last column is the target, if there is one.
-        n: (rows,) records.
+    `codes` are (rows, attributes) labels; the last column is the target, if there is one. `widths` has, for each
+    attribute, the number of categories of each label, `categories` that of all.
     """
 
     widths: tuple[tuple[int, ...], ...]
@@ -54,6 +51,34 @@ class ReleasedRows:
         ]
         return np.asarray(np.all(each, axis=0) if each else np.zeros(len(self.n), dtype=bool))
 
+    @property
+    def records(self) -> int:
+        """Return N."""
+        return int(self.n.sum())
+
+    def certainty_penalty(self) -> float:
+        """Return the mean certainty penalty over records and attributes."""
+        found = []
+        for place, (widths, categories) in enumerate(zip(self.widths, self.categories, strict=True)):
+            penalty = np.array([certainty_penalty(width, categories) for width in widths])
+            found.append(float(penalty[self.known[:, place]] @ self.n) / self.records)
+        return sum(found) / len(found)
+
+    def discernibility(self) -> float:
+        """Return the discernibility of the classes of unsuppressed records."""
+        kept = ~self.suppressed
+        member, classes = number_rows(self.known[kept].T, int(kept.sum()))
+        sizes = np.bincount(member, self.n[kept], classes).astype(np.int64)
+        return discernibility(sizes, int(self.n[~kept].sum()), self.records)
+
+    def misclassified(self) -> float:
+        """Return the share of suppressed records and of those whose target is not the commonest of their class."""
+        kept = ~self.suppressed
+        member, classes = number_rows(self.known[kept].T, int(kept.sum()))
+        counts = np.zeros((classes, int(self.codes[:, -1].max()) + 1))
+        np.add.at(counts, (member, self.codes[kept, -1]), self.n[kept])
+        return 1 - float(counts.max(axis=1, initial=0).sum()) / self.records
+
 
 def planned_rows(channel: Channel, original: Original, attributes: Sequence[str], target: str | None) -> ReleasedRows:
     """Return the rows that a deterministic channel will release, by class-defining attributes and a target."""
@@ -74,38 +99,12 @@ def written_rows(release: Release, original: Original, attributes: Sequence[str]
     return _released_rows(axes, np.column_stack(codes), n, len(attributes))
 
 
-def mean_certainty_penalty(rows: ReleasedRows) -> float:
-    """Return the mean certainty penalty over records and attributes."""
-    found = []
-    for place, (widths, categories) in enumerate(zip(rows.widths, rows.categories, strict=True)):
-        penalty = np.array([certainty_penalty(width, categories) for width in widths])
-        found.append(float(penalty[rows.known[:, place]] @ rows.n) / int(rows.n.sum()))
-    return sum(found) / len(found)
-
-
-def class_sizes_and_suppressed(rows: ReleasedRows) -> tuple[Ints, int]:
-    """Return the sizes of the classes of unsuppressed records, and the number of suppressed records."""
-    kept = ~rows.suppressed
-    member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
-    return np.bincount(member, rows.n[kept], classes).astype(np.int64), int(rows.n[~kept].sum())
-
-
 def discernibility(kept: Ints | Array, suppressed: float, records: int) -> float:
     """Return the sum of the squared sizes of classes, each suppressed record counting N.
 
     Bayardo, Agrawal 2005, "Data Privacy through Optimal k-Anonymization".
     """
     return float((kept.astype(np.float64) ** 2).sum() + suppressed * records)
-
-
-def misclassified_share(rows: ReleasedRows) -> float:
-    """Return the share of records that are suppressed, or have another target than the commonest of their class."""
-    kept = ~rows.suppressed
-    member, classes = number_rows(rows.known[kept].T, int(kept.sum()))
-    target = rows.codes[kept, -1]
-    counts = np.zeros((classes, int(rows.codes[:, -1].max()) + 1))
-    np.add.at(counts, (member, target), rows.n[kept])
-    return 1 - float(counts.max(axis=1, initial=0).sum()) / int(rows.n.sum())
 
 
 def _released_rows(axes: Sequence[AxisWeights], codes: Ints, n: Ints, known: int) -> ReleasedRows:

@@ -23,21 +23,16 @@ References:
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Companion, Measure
-from rrpolicy.utility.table_metric import (
-    SharesMetric,
-    TableMetricOptions,
-    count_measure,
-    table_attributes,
-)
+from rrpolicy.utility.table_metric import SharesMetric, TableMetricOptions, count_measure, table_attributes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.simulation import Figure
 
 MIN_SHARE = 1e-12
 """The least share in logarithms; smaller ones are set to it."""
@@ -51,9 +46,7 @@ class TotalVariation(SharesMetric):
 
     def of(self, p: Array, q: Array) -> float:
         """Return half the summed absolute differences."""
-        import numpy as np
-
-        return float(np.abs(p - q).sum() / 2)
+        return float(abs(p - q).sum() / 2)
 
 
 class L1(SharesMetric):
@@ -64,9 +57,7 @@ class L1(SharesMetric):
 
     def of(self, p: Array, q: Array) -> float:
         """Return the summed absolute differences."""
-        import numpy as np
-
-        return float(np.abs(p - q).sum())
+        return float(abs(p - q).sum())
 
 
 class L2(SharesMetric):
@@ -77,9 +68,7 @@ class L2(SharesMetric):
 
     def of(self, p: Array, q: Array) -> float:
         """Return the root of the summed squared differences."""
-        import numpy as np
-
-        return float(np.sqrt(((p - q) ** 2).sum()))
+        return math.sqrt(((p - q) ** 2).sum())
 
 
 class Hellinger(SharesMetric):
@@ -118,13 +107,12 @@ class KLDivergence(SharesMetric):
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return the number of non-empty cells, and of those whose estimate is below the least share."""
-        from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
+        from rrpolicy.utility.simulation import original_shares
 
-        names = table_attributes(options.attributes, original.policy)
-        held = original_shares(original, names) > 0
-        draws = DrawSettings(options.draws, options.seed)
-        figures: dict[str, Figure] = {"": lambda found: float((found.shares[held] < MIN_SHARE).sum())}
-        clipping = simulated_means(channel, original, names, figures, draws)[""]
+        held = original_shares(original, table_attributes(options.attributes, original.policy)) > 0
+        clipping = self.simulated(
+            options, channel, original, lambda found: float((found.shares[held] < MIN_SHARE).sum())
+        )
         return (
             count_measure(
                 "cells counted as 1e-12", clipping, "cells with somebody of the table whose estimate is less"
@@ -149,8 +137,7 @@ class ChiSquare(SharesMetric):
 
     def exact(self, channel: Channel, original: Original, attributes: tuple[str, ...]) -> float | None:
         """Return the sum of the estimates' variances over the true shares, if all of them are unbiased."""
-        from rrpolicy.utility.simulation import original_shares
-        from rrpolicy.utility.variance import share_variances
+        from rrpolicy.utility.simulation import original_shares, share_variances
 
         variance = share_variances(channel, original, attributes)
         if variance is None:
@@ -161,8 +148,7 @@ class ChiSquare(SharesMetric):
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return the part left out of the sum: empty cells of the table, and their estimates."""
-        from rrpolicy.utility.simulation import DrawSettings, original_shares, simulated_means
-        from rrpolicy.utility.variance import share_variances
+        from rrpolicy.utility.simulation import original_shares, share_variances
 
         names = table_attributes(options.attributes, original.policy)
         empty = original_shares(original, names) == 0
@@ -170,10 +156,9 @@ class ChiSquare(SharesMetric):
         if variance is not None:
             elsewhere = Measure(float(variance[empty].sum()))
         else:
-            figures: dict[str, Figure] = {"": lambda found: float((found.shares[empty] ** 2).sum())}
-            elsewhere = simulated_means(channel, original, names, figures, DrawSettings(options.draws, options.seed))[
-                ""
-            ]
+            elsewhere = self.simulated(
+                options, channel, original, lambda found: float((found.shares[empty] ** 2).sum())
+            )
         return (
             count_measure("cells left out", empty.sum(), "cells that nobody of the table is in"),
             count_measure(
@@ -203,7 +188,6 @@ class PMSE(SharesMetric):
 
 def clip_shares(q: Array, least: float) -> Array:
     """Return shares of at least so much, in sum 1."""
-    import numpy as np
-
-    proper = np.maximum(q, least)
-    return np.asarray(proper / proper.sum())
+    proper: Array = q.clip(least)
+    shares: Array = proper / proper.sum()
+    return shares

@@ -26,11 +26,7 @@ _ROWS = 1 << 20
 
 
 class CountedRowSink:
-    """A sink that keeps released rows with their multiplicities.
-
-    Attributes:
-        parts: table -> its batches.
-    """
+    """A sink that keeps the batches of released rows by table, with their multiplicities."""
 
     def __init__(self) -> None:
         self.parts: dict[str, list[tuple[pa.RecordBatch, Ints]]] = {}
@@ -117,7 +113,6 @@ def _flat_cells(batch: pa.RecordBatch, n: Ints, spec: TableSpec, axes: Sequence[
 
 
 def _flat_codes(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
-    """Return the C-order index of each row in the product of its columns' labels."""
     flat = np.zeros(batch.num_rows, dtype=np.int64)
     for column in columns:
         flat = flat * len(column.labels) + read_codes(column, batch.column(column.name))

@@ -33,8 +33,7 @@ class ExpectedL2Options(BaseModel):
 class ExpectedL2:
     """sqrt E||pi^ - pi||^2 of the moment estimate, over the draws of a release.
 
-    References:
-        Chaudhuri, Mukerjee 1988, chapter 3; Guo, Ying, Wu 2011, eq. 2.
+    Chaudhuri, Mukerjee 1988, chapter 3; Guo, Ying, Wu 2011, eq. 2.
     """
 
     name = "expected-l2"

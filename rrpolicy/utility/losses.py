@@ -127,9 +127,7 @@ class NCP(ClassLoss):
 
     def of(self, rows: ReleasedRows) -> float:
         """Return the mean over records and attributes."""
-        from rrpolicy.utility.class_losses import mean_certainty_penalty
-
-        return mean_certainty_penalty(rows)
+        return rows.certainty_penalty()
 
 
 class Discernibility(ClassLoss):
@@ -143,10 +141,7 @@ class Discernibility(ClassLoss):
 
     def of(self, rows: ReleasedRows) -> float:
         """Return the sum over classes."""
-        from rrpolicy.utility.class_losses import class_sizes_and_suppressed, discernibility
-
-        kept, suppressed = class_sizes_and_suppressed(rows)
-        return discernibility(kept, suppressed, int(rows.n.sum()))
+        return rows.discernibility()
 
 
 class ClassificationLoss(ClassLoss):
@@ -186,9 +181,7 @@ class ClassificationLoss(ClassLoss):
 
     def of(self, rows: ReleasedRows) -> float:
         """Return the share."""
-        from rrpolicy.utility.class_losses import misclassified_share
-
-        return misclassified_share(rows)
+        return rows.misclassified()
 
     def _target(self, options: ClassLossOptions, original: Original) -> str | None:
         assert isinstance(options, TargetOptions)

@@ -15,9 +15,10 @@ same ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated
+from itertools import combinations, count
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
@@ -35,10 +36,14 @@ from rrpolicy.utility.table_metric import (
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
-    from rrpolicy.source.counts import Array
+    from rrpolicy.channels.sampling.prng import Stream
+    from rrpolicy.estimate.weights.base import Mask
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
-    from rrpolicy.utility.query_errors import Asked
     from rrpolicy.utility.simulation import Figure
+
+    Asked: TypeAlias = tuple[tuple[int, ...], list[Mask]]
+    """The dimensions of some queries, and for each dimension the categories that they select, (queries, categories)."""
 
 
 class GroupByError(SharesMetric):
@@ -50,22 +55,24 @@ class GroupByError(SharesMetric):
         " the table is in"
     )
 
-    def of(self, p: Array, q: Array) -> float:
-        """Return the mean over occurring cells."""
-        from rrpolicy.utility.query_errors import relative_error
+    def groups(self, shares: Array) -> Array:
+        """Return the shares of the groups, of a table of shares."""
+        return shares
 
-        return relative_error(p, q)
+    def of(self, p: Array, q: Array) -> float:
+        """Return the mean over occurring groups."""
+        return relative_error(self.groups(p), self.groups(q))
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return the number of groups in the mean."""
         from rrpolicy.utility.simulation import original_shares
 
         del channel
-        p = original_shares(original, table_attributes(options.attributes, original.policy))
+        p = self.groups(original_shares(original, table_attributes(options.attributes, original.policy)))
         return (count_measure("groups", (p > 0).sum(), "the mean is over them; somebody of the table is in each"),)
 
 
-class CubeError(SharesMetric):
+class CubeError(GroupByError):
     """The mean relative error of the groups of every subset of the attributes."""
 
     name = "cube-error"
@@ -74,20 +81,9 @@ class CubeError(SharesMetric):
         " included, that somebody of the table is in"
     )
 
-    def of(self, p: Array, q: Array) -> float:
-        """Return the mean over the occurring groups of all subsets."""
-        from rrpolicy.utility.query_errors import cube_sums, relative_error
-
-        return relative_error(cube_sums(p), cube_sums(q))
-
-    def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
-        """Return the number of groups in the mean."""
-        from rrpolicy.utility.query_errors import cube_sums
-        from rrpolicy.utility.simulation import original_shares
-
-        del channel
-        p = cube_sums(original_shares(original, table_attributes(options.attributes, original.policy)))
-        return (count_measure("groups", (p > 0).sum(), "the mean is over them; somebody of the table is in each"),)
+    def groups(self, shares: Array) -> Array:
+        """Return the sums over every subset of the attributes."""
+        return cube_sums(shares)
 
 
 def _valid_share(value: Fraction) -> Fraction:
@@ -131,8 +127,6 @@ class RandomQueryError(TableMetric):
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:
         """Return the mean relative error as a function of estimated shares; the queries are drawn here, once."""
-        from rrpolicy.utility.query_errors import query_shares, relative_error
-
         assert isinstance(options, QueryOptions)
         asked, true = _queries_and_answers(options, original, attributes)
         return lambda found: relative_error(true, query_shares(asked, found.shares))
@@ -151,7 +145,6 @@ def _queries_and_answers(
     options: QueryOptions, original: Original, attributes: tuple[str, ...]
 ) -> tuple[list[Asked], Array]:
     """Return the queries, which follow from the seed, and the original's counts, as shares."""
-    from rrpolicy.utility.query_errors import query_shares, random_queries
     from rrpolicy.utility.simulation import DrawSettings, original_shares
 
     p = original_shares(original, attributes)
@@ -163,3 +156,57 @@ def _queries_and_answers(
 
 def _sensitive_attributes(names: Sequence[str], policy: Policy) -> list[str]:
     return [name for name in names if policy.attributes[name].role is Role.SENSITIVE]
+
+
+def relative_error(true: Array, estimated: Array) -> float:
+    """Return the mean of |true - estimated|/true over true > 0; 0 if there is none."""
+    held = true > 0
+    return float((abs(true[held] - estimated[held]) / true[held]).mean()) if held.any() else 0.0
+
+
+def cube_sums(x: Array) -> Array:
+    """Return a table with the sums over each subset of its dimensions: every dimension has one more place, its sum."""
+    import numpy as np
+
+    for axis in range(x.ndim):
+        x = np.concatenate((x, x.sum(axis=axis, keepdims=True)), axis=axis)
+    return x
+
+
+def values_per_dimension(size: int, attributes: int, selectivity: Fraction) -> int:
+    """Return b, the smallest integer with b^n >= |A|^n s, for |A| categories, n attributes and selectivity s."""
+    return next(b for b in count(1) if b**attributes >= size**attributes * selectivity)
+
+
+def random_queries(
+    options: QueryOptions, sensitive: Sequence[int], shape: Sequence[int], stream: Stream
+) -> Iterator[Asked]:
+    """Yield random queries over dimensions of these sizes, one of them sensitive, by their dimensions."""
+    import numpy as np
+
+    others = [*combinations([i for i in range(len(shape)) if i not in sensitive], options.dimensions)]
+    parts = [(*chosen, own) for chosen in others for own in sensitive]
+    which = stream.below(np.full(options.queries, len(parts), dtype=np.int64))
+    for number in np.unique(which).tolist():
+        many = int((which == number).sum())
+        masks = []
+        for place in parts[number]:
+            asked = values_per_dimension(shape[place], options.dimensions + 1, options.selectivity)
+            order: Ints = np.argsort(stream.words(many * shape[place]).reshape(many, -1), axis=1)
+            masks.append(order < asked)  # the places of a uniformly random order: which values come first
+        yield tuple(parts[number]), masks
+
+
+def query_shares(asked: Sequence[Asked], x: Array) -> Array:
+    """Return the share of each query, all together."""
+    import numpy as np
+
+    found = []
+    for places, masks in asked:
+        part = np.transpose(x.sum(axis=tuple(set(range(x.ndim)) - set(places))), np.argsort(np.argsort(places)))
+        first, *rest = masks
+        sums = np.tensordot(first.astype(float), part, axes=1)
+        for mask in rest:
+            sums = np.einsum("kv,kv...->k...", mask.astype(float), sums)
+        found.append(sums)
+    return np.concatenate(found)

@@ -22,13 +22,10 @@ if TYPE_CHECKING:
 
 @frozen(slots=False)
 class ShareTable:
-    """Shares with their stated errors.
+    """Shares of N records, one dimension an attribute; they sum to 1, and single ones may be negative.
 
-    Attributes:
-        shares: one dimension an attribute; they sum to 1, and single ones may be negative.
-        records: N.
-        squares: returns the mean square of the weights of each cell, of the same shape; None if counts are spread
-            inside groups, which has no independent weights.
+    `squares` returns the mean square of the weights of each cell; None if counts are spread inside groups, which has no
+    independent weights.
     """
 
     shares: Array

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
+from rrpolicy.channels.base import Transition
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
@@ -87,12 +88,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
 
 @frozen
 class DrawSettings:
-    """The number of draws of a channel, and their bits.
-
-    Attributes:
-        number: of draws.
-        seed: of all of them.
-    """
+    """The number of draws of a channel, and the seed of their bits."""
 
     number: int
     seed: int
@@ -149,7 +145,9 @@ class EstimatedMarginal:
         alone = shared is not None and len(decoders) == 1
         axes, inner = [], []
         for decoder in decoders:
-            undone = _standalone_decoder(decoder) if alone else decoder
+            undone = decoder
+            if alone and isinstance(decoder, AnatomyDecoder):  # counted by itself, in its own table: exactly
+                undone = IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
             for weights in axis_weights(undone):
                 names = dict(zip(decoder.columns, decoder.attributes, strict=True))
                 own = [names[column] for column in weights.columns]
@@ -237,13 +235,10 @@ def simulated_means(  # noqa: PLR0917 what a simulation is
     drawn = marginal.estimates(original, draws)
     tables = cached_result("marginal", channel, original, attributes, draws, drawn, 2 * math.prod(marginal.shape))
     found = [[figure(shares) for figure in figures.values()] for shares in tables]
-    mean = partial(mean_over_draws, within=within) if marginal.drawn else _single_value
-    return {name: mean(values) for name, values in zip(figures, zip(*found, strict=True), strict=True)}
-
-
-def _single_value(values: Sequence[float]) -> Measure:
-    (value,) = values
-    return Measure(value)
+    numbers = zip(figures, zip(*found, strict=True), strict=True)
+    if marginal.drawn:
+        return {name: mean_over_draws(values, within) for name, values in numbers}
+    return {name: Measure(value) for name, (value,) in numbers}
 
 
 def mean_over_draws(values: Sequence[float], within: Range | None = None) -> Measure:
@@ -293,13 +288,6 @@ def _anatomy_decoder(decoders: Sequence[Decoder]) -> AnatomyDecoder | None:
     return dealt[0] if dealt else None
 
 
-def _standalone_decoder(decoder: Decoder) -> Decoder:
-    """Return the decoder of dealt values that are counted separately, in their own table: exactly."""
-    if not isinstance(decoder, AnatomyDecoder):
-        return decoder
-    return IdentityDecoder(decoder.attributes, decoder.column, decoder.labels)
-
-
 def target_cells(weights: AxisWeights, own: Sequence[str], domains: Mapping[str, Sequence[Value]]) -> Mask | None:
     """Return (V, cells) the map from original cells of an axis to cells of the wanted attributes.
 
@@ -317,3 +305,36 @@ def target_cells(weights: AxisWeights, own: Sequence[str], domains: Mapping[str,
     counted = np.zeros((len(cell), cells), dtype=bool)
     counted[np.arange(len(cell)), cell] = True
     return counted
+
+
+def share_variances(channel: Channel, original: Original, attributes: Sequence[str]) -> Array | None:
+    """Return the variance of each cell's estimated share of this table, one dimension an attribute.
+
+    A share is the mean of record weights w, independent given the table, with E w = 1 for the records of its cell and 0
+    for the others. For this table its variance is therefore (E mean w^2 - p)/N, with E mean w^2 = sum_u lambda[u]
+    W[u]^2 and lambda = P p (Chaudhuri, Mukerjee 1988, chapter 3), applied axis by axis.
+
+    None if it has no closed form here: counts that are spread inside groups, sets, axes that list no values, and
+    coupled attributes. Raises `PolicyError` (RR267) if the released values do not determine a cell.
+    """
+    wanted = set(attributes)
+    if not isinstance(channel, Product):
+        return None
+    axes = [axis for axis in channel.axes if wanted & set(axis.attributes)]
+    if not all(isinstance(axis, Transition) and len(axis.attributes) == 1 for axis in axes):
+        return None
+    decoders = [axis.decoder() for axis in axes]
+    if not all(decoder.unbiased and decoder.independent for decoder in decoders):
+        return None
+    shares = original_shares(original, attributes)
+    if shares.size > MOST_CELLS:
+        return None
+    order = [name for axis in axes for name in axis.attributes]
+    p = np.transpose(shares, [list(attributes).index(name) for name in order])
+    squared = p
+    for place, (axis, decoder) in enumerate(zip(axes, decoders, strict=True)):
+        assert isinstance(axis, Transition)
+        (weights,) = axis_weights(decoder)
+        squared = weights.contract(axis.forward(squared, place), place, None, 2)
+    found = np.maximum(squared - p, 0.0) / original.records
+    return np.transpose(found, [order.index(name) for name in attributes])

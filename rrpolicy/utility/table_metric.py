@@ -79,17 +79,24 @@ class TableMetric(ABC):
 
         None for a number of records. Raises as `simulated_means`.
         """
-        from rrpolicy.utility.simulation import DrawSettings, simulated_means
-
         if isinstance(original, int):
             return None
         names = table_attributes(options.attributes, original.policy)
         known = self.exact(channel, original, names)
         if known is not None:
             return Measure(known)
-        figure = self.figure(options, original, names)
+        return self.simulated(options, channel, original, self.figure(options, original, names), self.within)
+
+    @staticmethod
+    def simulated(
+        options: TableMetricOptions, channel: Channel, original: Original, figure: Figure, within: Range | None = None
+    ) -> Measure:
+        """Return the mean of a number of the estimated table over the draws of the options."""
+        from rrpolicy.utility.simulation import DrawSettings, simulated_means
+
+        names = table_attributes(options.attributes, original.policy)
         draws = DrawSettings(options.draws, options.seed)
-        return simulated_means(channel, original, names, {"": figure}, draws, self.within)[""]
+        return simulated_means(channel, original, names, {"": figure}, draws, within)[""]
 
     def beside(self, options: TableMetricOptions, channel: Channel, original: Original) -> tuple[Companion, ...]:
         """Return measures to report with the expectation; () unless a metric has some."""

@@ -16,7 +16,6 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.retention.objective import ExpectedError, RetentionVariable, marginal_error_term
 from rrpolicy.optimize.retention.optimizer import (
     RAISES,
     minimise_error,
@@ -24,12 +23,13 @@ from rrpolicy.optimize.retention.optimizer import (
     raise_to_limit,
     solve_common_retention,
 )
-from rrpolicy.optimize.retention.problem import Allocation
+from rrpolicy.optimize.retention.problem import Allocation, ExpectedError, RetentionVariable
 from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective, needs_data
 from rrpolicy.optimize.retention.workload import Marginal
 from rrpolicy.policy.model import Attribute, Bins, Role
 from rrpolicy.privacy.model import Smooth
 from rrpolicy.source.counts import tabulate
+from tests.optimize.test_optimal import marginal_error_term
 
 SIZES = {"a": 4, "b": 6, "x": 2, "y": 3, "z": 2}
 LABELS = {name: tuple(f"{name}{i}" for i in range(size)) for name, size in SIZES.items()}

@@ -15,15 +15,23 @@ from scipy.optimize import brentq, check_grad
 
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.retention.objective import (
+from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
+from rrpolicy.optimize.retention.problem import (
+    Allocation,
     ExpectedError,
     MarginalErrorTerm,
     RetentionVariable,
-    marginal_error_term,
 )
-from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
-from rrpolicy.optimize.retention.problem import Allocation
 from rrpolicy.privacy.model import Smooth
+
+
+def marginal_error_term(weight, variables, sizes):
+    return MarginalErrorTerm(
+        weight,
+        np.array(variables, dtype=np.int64),
+        np.array(sizes, dtype=np.float64).reshape(1, len(sizes)),
+        np.ones(1),
+    )
 
 
 def whole_table(sizes):

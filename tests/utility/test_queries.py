@@ -13,14 +13,17 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, policy_of
-from rrpolicy.utility.query_errors import (
+from rrpolicy.utility.query_metrics import (
+    CubeError,
+    GroupByError,
+    QueryOptions,
+    RandomQueryError,
     cube_sums,
     query_shares,
     random_queries,
     relative_error,
     values_per_dimension,
 )
-from rrpolicy.utility.query_metrics import CubeError, GroupByError, QueryOptions, RandomQueryError
 from rrpolicy.utility.simulation import DrawSettings
 
 SHAPE = (2, 3, 4)

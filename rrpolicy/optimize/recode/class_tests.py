@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-def attribute_levels(attribute: Recoded) -> GeneralisationLevels:
-    """Return the levels of an attribute that may be chosen, as positions of groups."""
-    return GeneralisationLevels(
-        attribute.attribute.name, tuple(label_numbers(attribute.levels[j]) for j in attribute.chosen), attribute.chosen
-    )
-
-
 def label_numbers(labels: Sequence[Value]) -> Ints:
     """Return the number of each label among the distinct ones, in the order in which they first occur."""
     number: dict[tuple[type, Value], int] = {}
@@ -41,10 +34,13 @@ def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: Cla
         counts = original.counts(*names, name)
         codes = counts.codes.astype(np.int64)
         joints.append((codes[:, :-1], codes[:, -1], counts.n, counts.shape[-1]))
-    ladders = [attribute_levels(a) for a in attributes]
+    ladders = [
+        GeneralisationLevels(a.attribute.name, tuple(label_numbers(a.levels[j]) for j in a.chosen), a.chosen)
+        for a in attributes
+    ]
     counts = original.counts(*names)
     reference = None
-    if original.reference is not None and any(test.people is not None for test in tests.tests):
+    if original.reference is not None and any(test.rule.people is not None for test in tests.tests):
         people = original.reference.counts(*names)
         reference = finest_tables(ladders, people.codes.astype(np.int64), people.n)
     return finest_tables(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
@@ -52,12 +48,9 @@ def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: Cla
 
 @frozen(slots=False)
 class ClassTests:
-    """Requirements, in tests of classes where possible.
+    """Requirements, in tests of classes where possible; only their assessors decide the others, for a whole channel.
 
-    Attributes:
-        sensitive: the attributes whose histograms are read.
-        tests: the requirements on classes.
-        others: the requirements that only their assessor decides, for a whole channel.
+    `sensitive` are the attributes whose histograms are read.
     """
 
     sensitive: tuple[str, ...]
@@ -73,42 +66,36 @@ def class_tests(
     suppressing: bool,
 ) -> ClassTests:
     """Return requirements as tests of classes; `suppressing`: failing classes may be suppressed."""
-    place = {a.attribute.name: number for number, a in enumerate(attributes)}
-    sensitive: dict[str, int] = {}
-    tests: list[ClassTest] = []
-    others: list[tuple[Requirement, Assessor]] = []
-    for requirement, assessor in requirements:
-        if assessor.per_class is None:
-            others.append((requirement, assessor))
-            continue
-        for one in assessor.per_class(requirement, policy):
-            monotone = one.monotone_with_suppression if suppressing else one.monotone
-            tests.append(_class_test(requirement.model, one, policy, place, sensitive, monotone=monotone))
-    return ClassTests(tuple(sensitive), tuple(tests), tuple(others))
-
-
-def _class_test(
-    name: str, one: PerClass, policy: Policy, place: Mapping[str, int], sensitive: dict[str, int], *, monotone: bool
-) -> ClassTest:
-    """Return a requirement on classes by positions of attributes; only class-defining ones of its subgroup count."""
-    joint = None if one.sensitive is None else sensitive.setdefault(one.sensitive, len(sensitive))
-    known = {attribute: value for attribute, value in one.where.items() if attribute in place}
-    concerned = tuple(_category_code(policy, place, attribute, value) for attribute, value in known.items())
-    return ClassTest(name, joint, one.holds, monotone, concerned, one.peaks, one.people, one.hidden)
-
-
-def _category_code(policy: Policy, place: Mapping[str, int], name: str, value: Value) -> tuple[int, int]:
-    return place[name], (policy.attributes[name].domain or ()).index(value)
+    others = tuple((r, a) for r, a in requirements if a.per_class is None)
+    rules = ((r.model, rule) for r, a in requirements if a.per_class is not None for rule in a.per_class(r, policy))
+    return _with_rules(ClassTests((), (), others), rules, policy, attributes, suppressing=suppressing)
 
 
 def sufficient_tests(tests: ClassTests, policy: Policy, attributes: Sequence[Recoded]) -> ClassTests:
     """Return tests of classes that suffice for requirements on whole channels, if their assessors have some."""
+    rules = ((r.model, rule) for r, a in tests.others if a.sufficient is not None for rule in a.sufficient(r, policy))
+    return _with_rules(tests, rules, policy, attributes)
+
+
+def _with_rules(
+    tests: ClassTests,
+    rules: Iterable[tuple[str, PerClass]],
+    policy: Policy,
+    attributes: Sequence[Recoded],
+    *,
+    suppressing: bool = False,
+) -> ClassTests:
+    """Return tests and further ones by model; of a subgroup only the class-defining attributes count."""
     place = {a.attribute.name: number for number, a in enumerate(attributes)}
     sensitive = {name: number for number, name in enumerate(tests.sensitive)}
-    added = [
-        _class_test(requirement.model, one, policy, place, sensitive, monotone=one.monotone)
-        for requirement, assessor in tests.others
-        if assessor.sufficient is not None
-        for one in assessor.sufficient(requirement, policy)
-    ]
+    added = []
+    for name, rule in rules:
+        joint = None if rule.sensitive is None else sensitive.setdefault(rule.sensitive, len(sensitive))
+        concerned = tuple(
+            (place[attribute], (policy.attributes[attribute].domain or ()).index(value))
+            for attribute, value in rule.where.items()
+            if attribute in place
+        )
+        monotone = rule.monotone_with_suppression if suppressing else rule.monotone
+        added.append(ClassTest(name, rule, joint, monotone, concerned))
     return ClassTests(tuple(sensitive), (*tests.tests, *added), tests.others)

@@ -240,13 +240,12 @@ def multidimensional(
 
 
 def _holds_for_table(test: ClassTest, counted: LatticeTables) -> bool:
-    """Return whether the whole table, as one class, satisfies a test."""
     table = counted.finest
     counts = table.n[:, None] if test.joint is None else table.histogram(test.joint)
     whole = counts.sum(axis=0, keepdims=True)
-    fine = test.holds(whole)
-    if test.peaks is not None:
-        fine = fine & test.peaks(whole, counts.max(axis=0, keepdims=True))
-    if test.people is not None and counted.reference is not None:
-        fine = fine & test.people(np.array([counted.records]), np.array([counted.reference.records]))
+    fine = test.rule.holds(whole)
+    if test.rule.peaks is not None:
+        fine = fine & test.rule.peaks(whole, counts.max(axis=0, keepdims=True))
+    if test.rule.people is not None and counted.reference is not None:
+        fine = fine & test.rule.people(np.array([counted.records]), np.array([counted.reference.records]))
     return bool(fine.all())

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rrpolicy.optimize.recode.loss import GeneralisationLoss
+    from rrpolicy.privacy.classes.histograms import Mask
+    from rrpolicy.privacy.model import PerClass
     from rrpolicy.source.counts import Ints
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 _UNKNOWN, _HOLDS, _FAILS = 0, 1, -1
 _TIED = 1 + 1e-9
@@ -38,30 +38,21 @@ _TIED = 1 + 1e-9
 
 @frozen(slots=False)
 class ClassTest:
-    """A requirement on classes.
+    """A requirement on classes, whose attributes have places.
 
     Attributes:
         name: for messages.
-        joint: the sensitive attribute whose histograms it reads; None for the sizes of classes.
-        holds: (classes, values) counts of all released classes, and of the suppressed records as the last, if there are
-            any -> (classes,) which satisfy it.
+        rule: the requirement; only Mondrian uses its `peaks`. People without records are in no class.
+        joint: the place of the sensitive attribute whose histograms it reads; None for the sizes of classes.
         monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
         concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
-        peaks: (classes, values) counts, and the most records of one original combination in each class by value ->
-            (classes,) which satisfy it as well; None if single combinations do not matter. Used only by Mondrian.
-        people: (classes,) records and (classes,) people of the population -> (classes,) which satisfy it as well; None
-            if it requires nothing of these. People without records are in no class.
-        hidden: whether suppressed records must satisfy `people`, as one class.
     """
 
     name: str
+    rule: PerClass
     joint: int | None
-    holds: Callable[[Ints], Mask]
     monotone: bool
     concerned: tuple[tuple[int, int], ...] = ()
-    peaks: Callable[[Ints, Ints], Mask] | None = None
-    people: Callable[[Ints, Ints], Mask] | None = None
-    hidden: bool = False
 
 
 @frozen(slots=False)
@@ -93,17 +84,11 @@ class Choice:
 
 @dataclass
 class LatticeSearch:
-    """A search for the best node.
+    """A search for the best node: of least loss among those that satisfy every test, with `most` records suppressed.
 
-    Attributes:
-        tables: the classes of every node.
-        tests: the requirements on classes.
-        loss: minimised over the nodes that satisfy them.
-        most: records that may be suppressed.
-        accept: a final check of a node that would be the best so far, which no test of classes can replace.
-        lasting: whether its acceptance of a node implies that of every coarser one; nothing is then suppressed.
-        budget: nodes whose classes may be counted; the best of those is then returned. None for no limit.
-        tested: nodes whose classes were counted so far.
+    `accept` is a final check of a node that would be the best so far, which no test of classes can replace; `lasting`:
+    acceptance of a node implies that of every coarser one, and nothing is suppressed. `budget` is the number of nodes
+    whose classes may be counted, None for no limit; the best of those is then returned.
     """
 
     tables: LatticeTables
@@ -166,7 +151,7 @@ class LatticeSearch:
     def _hides(self, choice: Choice) -> bool:
         """Return whether suppressed records satisfy, as one class, the requirements on them."""
         gone = ~choice.kept
-        asked = [test.people for test in self.tests if test.hidden and test.people is not None]
+        asked = [rule.people for rule in (test.rule for test in self.tests) if rule.hidden and rule.people is not None]
         if not asked or not gone.any():
             return True
         people, _ = self.tables.people(choice.table)
@@ -215,10 +200,10 @@ class LatticeSearch:
         fails = np.zeros(len(kept), dtype=bool)
         for test in tests:
             histogram = table.n[:, None] if test.joint is None else table.histogram(test.joint)
-            mask = ~test.holds(add_suppressed_class(histogram[kept], histogram[~kept]))[: int(kept.sum())]
-            if test.people is not None:
+            mask = ~test.rule.holds(add_suppressed_class(histogram[kept], histogram[~kept]))[: int(kept.sum())]
+            if test.rule.people is not None:
                 people, elsewhere = self.tables.people(table)
-                told = test.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
+                told = test.rule.people(np.append(table.n[kept], 0), np.append(people[kept], elsewhere))
                 mask |= ~(told[:-1] & told[-1])
             for place, category in test.concerned:
                 group = self.tables.ladders[place].becomes[table.node[place]][category]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,13 +31,10 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from rrpolicy.optimize.recode.levels import LossName
     from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.source.counts import Array
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 DIGITS = 12
 """Losses that agree in so many significant digits are equal: the rest is rounding."""
@@ -45,13 +42,7 @@ DIGITS = 12
 
 @frozen(slots=False)
 class GeneralisationLoss:
-    """A loss on the nodes of a lattice.
-
-    Attributes:
-        name: of the loss.
-        tables: the lattice.
-        weights: (attributes,) the weight of each in `ncp`, in sum 1.
-    """
+    """A loss on the nodes of a lattice; the (attributes,) weights of `ncp` sum to 1."""
 
     name: LossName
     tables: LatticeTables
@@ -105,7 +96,6 @@ class GeneralisationLoss:
 
     @cached_property
     def _entropy(self) -> float:
-        """Return sum p log p of the original."""
         p = self.tables.finest.n / self.tables.records
         return float((p * np.log(p)).sum() - (p * self.log_volume(self.tables.finest)).sum())
 

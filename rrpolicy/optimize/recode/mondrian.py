@@ -43,12 +43,7 @@ GroupParts: TypeAlias = tuple[CategoryGroup, ...]
 
 @dataclass
 class MondrianAttribute:
-    """One attribute: the groups of its categories, and the ways to cut a group.
-
-    Attributes:
-        recoded: the attribute with its levels.
-        labels: group -> its number among the labels, in order of first use.
-    """
+    """The groups of an attribute's categories, numbered in order of first use, and the ways to cut a group."""
 
     recoded: Recoded
     labels: dict[CategoryGroup, int] = field(default_factory=dict)
@@ -163,11 +158,7 @@ Box: TypeAlias = tuple[CategoryGroup, ...]
 class MondrianPartition:
     """A partition in the making.
 
-    Attributes:
-        sides: the attributes.
-        table: the classes of the finest domain; with a population also those that only it has.
-        people: (classes,) people of the population; None without one.
-        tests: the requirements on classes.
+    `table` has the classes of the finest domain; with a population also those that only it has, with (classes,) people.
     """
 
     sides: tuple[MondrianAttribute, ...]
@@ -236,7 +227,6 @@ class MondrianPartition:
         return None
 
     def _holds(self, box: Box, here: Ints) -> bool:
-        """Return whether a box satisfies every test."""
         return self._allowed(box, here, 0, [(box[0],)])[0]
 
     def _allowed(self, box: Box, here: Ints, place: int, ways: Sequence[GroupParts]) -> list[bool]:
@@ -248,13 +238,13 @@ class MondrianPartition:
             by_code = self._by_code(dense, here, place)
             inside = np.array([by_code[list(part)].sum(axis=0) for part in parts])
             rest = len(ways) * (self._totals[test.joint] - by_code.sum(axis=0))  # shares of the whole do not change
-            mask = test.holds(np.vstack([inside, rest[None, :]]))[:-1]
-            if test.peaks is not None:
+            mask = test.rule.holds(np.vstack([inside, rest[None, :]]))[:-1]
+            if test.rule.peaks is not None:
                 most = self._by_code(dense, here, place, np.maximum)
-                mask = mask & test.peaks(inside, np.array([most[list(part)].max(axis=0) for part in parts]))
-            if test.people is not None and self.people is not None:
+                mask = mask & test.rule.peaks(inside, np.array([most[list(part)].max(axis=0) for part in parts]))
+            if test.rule.people is not None and self.people is not None:
                 both = self._by_code(np.stack([self.table.n, self.people], axis=1), here, place)
-                mask = mask & test.people(*np.array([both[list(part)].sum(axis=0) for part in parts]).T)
+                mask = mask & test.rule.people(*np.array([both[list(part)].sum(axis=0) for part in parts]).T)
             for attribute, category in test.concerned:
                 mask = mask | np.array([category not in _replace_part(box, place, part)[attribute] for part in parts])
             fine &= mask

@@ -29,12 +29,9 @@ _SPARSE = 4
 
 @frozen(slots=False)
 class GeneralisationLevels:
-    """The levels of one attribute, from the finest that may be chosen to the coarsest.
+    """The levels of one attribute, from the finest that may be chosen to the coarsest, with their numbers.
 
-    Attributes:
-        attribute: its name.
-        becomes: for each level, (size,) the group of each category, groups numbered as they first occur.
-        level: the level's number in the hierarchy, for each.
+    `becomes` is, for each level, (size,) the group of each category, groups numbered as they first occur.
     """
 
     attribute: str
@@ -113,13 +110,7 @@ class Table:
 
 @dataclass
 class LatticeTables:
-    """The tables of a lattice, made on demand.
-
-    Attributes:
-        ladders: the attributes' levels.
-        finest: the table at the finest node, (0, …, 0).
-        reference: the same of the people of a population; None if not required.
-    """
+    """The tables of a lattice, made on demand from the finest node, (0, …, 0); `reference` is a population's."""
 
     ladders: tuple[GeneralisationLevels, ...]
     finest: Table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -106,14 +107,19 @@ def allocation_problem(
     template: ChannelTemplate, task: Task, workload: Sequence[Marginal] = (), digits: int = MIN_DIGITS
 ) -> Allocation:
     """Return the objective and its constraints; see `allocate` for the arguments."""
+
+    def feasible(keep: Sequence[Fraction]) -> bool:
+        channel = template.filled(keep)
+        return all(assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements)
+
     return Allocation(
         template.variables,
         expected_error_objective(template, workload, task.original),
         tuple(_constraints(template, task)),
-        lambda keep: _satisfies_requirements(template.filled(keep), task),
+        feasible,
         digits,
         lambda: _unreachable_error(template, task),
-        _first_requirement_place(task),
+        next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy")),
     )
 
 
@@ -128,10 +134,6 @@ def _parameter_origin(template: ChannelTemplate, workload: Sequence[Marginal], t
             raise refuse_without_data("minimising this expected error", "workload", task)
     seen = template.channel.discloses() or any(a.observed for a in task.policy.released)
     return Origin.DATA if models or data or seen else Origin.RECORDS
-
-
-def _satisfies_requirements(channel: Product, task: Task) -> bool:
-    return all(assessor.accepts(requirement, channel, task.original) for requirement, assessor in task.requirements)
 
 
 def _constraints(template: ChannelTemplate, task: Task) -> Iterator[Smooth]:
@@ -156,18 +158,9 @@ def _restricted_constraint(
         keep[free] = x
         return keep
 
-    return Smooth(
-        lambda x: constraint.value(full(x)),
-        lambda x: constraint.jacobian(full(x))[:, free],
-        constraint.name,
-        constraint.bound,
-        constraint.monotone,
+    return replace(
+        constraint, value=lambda x: constraint.value(full(x)), jacobian=lambda x: constraint.jacobian(full(x))[:, free]
     )
-
-
-def _first_requirement_place(task: Task) -> Place | None:
-    """Return the place of the only requirement, or of the first of several."""
-    return next((r.place for r, _ in task.requirements if r.place is not None), task.policy.place("privacy"))
 
 
 def _unreachable_error(template: ChannelTemplate, task: Task) -> tuple[str, str, Place | None]:
@@ -223,14 +216,9 @@ def _binding_obstacles(
         return
     finding = assessor.finding(requirement, least, task.original)
     if finding.verdict is not Verdict.SATISFIED:
-        yield requirement.model, _achieved_text(finding), _table_size_hint(finding, task)
-
-
-def _achieved_text(finding: Finding) -> str:
-    """Return the value that a requirement achieves, and the number of groups and people over the limit."""
-    over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
-    said = f"{finding.model}: {_best_achieved(finding)}"
-    return said + (over if finding.groups_over else "")
+        over = f" ({finding.groups_over} groups, {finding.people_over} people over the limit)"
+        text = f"{finding.model}: {_best_achieved(finding)}{over if finding.groups_over else ''}"
+        yield requirement.model, text, _table_size_hint(finding, task)
 
 
 def _table_size_hint(finding: Finding, task: Task) -> tuple[str, ...]:

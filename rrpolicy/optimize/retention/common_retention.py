@@ -30,7 +30,7 @@ def largest_common_retention(holds: Callable[[float], bool]) -> float:
 def round_keep_down(keep: Fraction | float, size: int, digits: int = MIN_DIGITS) -> Fraction:
     """Return the largest decimal of at least `digits` digits, 5 or more, that is at most `keep` and still above 1/d.
 
-    Rounding a keep probability down never raises risk, linking, epsilon or 1/k, as long as it is above 1/d (data
+    Rounding a keep probability down never raises risk, linking, epsilon or 1/k, provided that it is above 1/d (data
     processing). If `digits` decimals leave no room above 1/d, more are taken. A float means its exact binary value; for
     one category the result is 1. Raises ValueError if `keep` is not in (1/d, 1].
     """

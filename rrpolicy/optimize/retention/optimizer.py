@@ -17,14 +17,14 @@ import numpy as np
 from rrpolicy.channels.probability import keep_probability, retention_probability
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.retention.common_retention import largest_common_retention, round_keep_down
-from rrpolicy.optimize.retention.constraints import MAX_RETENTION, MIN_RETENTION, CachedConstraints
-from rrpolicy.optimize.retention.feasible_search import feasible_point, largest_feasible_common
-from rrpolicy.optimize.retention.problem import (
-    Allocation,
-    AllocationSolution,
-    EvaluationCount,
-    infeasible_error,
+from rrpolicy.optimize.retention.constraints import (
+    MAX_RETENTION,
+    MIN_RETENTION,
+    CachedConstraints,
+    feasible_point,
+    largest_feasible_common,
 )
+from rrpolicy.optimize.retention.problem import Allocation, AllocationSolution, EvaluationCount, infeasible_error
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints

@@ -1,10 +1,22 @@
-"""An allocation problem and its solution: the division of noise between attributes."""
+"""An allocation problem, its objective and its solution: the division of noise between attributes.
+
+The objective is the expected squared error of moment estimates, as a function of the retentions. With P = rho I +
+(1 - rho)/d J, every column of P^-1 has the squared norm f_d(rho) = 1/d + (1 - 1/d)/rho^2, so ||P^-1||_F^2 = d f_d(rho).
+The expected squared error of a whole table is
+
+    E||pi^ - pi||^2 = (sum_v pi[v] prod_a h_a(v_a) - 1)/N,    h_a(v) = sum_u P_a[u, v] ||P_a^-1[., u]||^2,
+
+and h_a(v) = f of the size of v's block for retention (blocks never mix), a constant for a matrix that is given.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
@@ -13,7 +25,74 @@ from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Place
-    from rrpolicy.optimize.retention.objective import ExpectedError, RetentionVariable
+    from rrpolicy.source.counts import Array, Ints
+
+
+_LARGE = 600.0
+"""Of a product's natural logarithm; doubles end at e^709."""
+
+
+@frozen
+class RetentionVariable:
+    """One unknown retention probability, with the sizes of the blocks that share it: one without blocks."""
+
+    attribute: str
+    blocks: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Return the size of the largest block; the keep probability that constraints see is that block's."""
+        return max(self.blocks)
+
+
+@frozen
+class MarginalErrorTerm:
+    """The expected squared error of one marginal, without its factor 1/N.
+
+    `variables` are (m,) positions of its variables, `sizes` (cells, m) the size of the block of each cell, `mass`
+    (cells,) the share of the records, times the constants h_a of matrices that are given.
+    """
+
+    weight: float
+    variables: Ints
+    sizes: Array
+    mass: Array
+
+
+def column_norms(sizes: Array, retention: Array) -> Array:
+    """Return f_d(rho) = 1/d + (1 - 1/d)/rho^2, the squared norm of any column of the inverse retention matrix."""
+    return 1 / sizes + (1 - 1 / sizes) / retention**2
+
+
+@frozen(slots=False)
+class ExpectedError:
+    """The logarithm of the mean of sum_v pi[v] prod_a h_a over the terms by weight; 0 if nothing is randomised.
+
+    `offset` is added to every value, so that it has the field's usual form.
+    """
+
+    terms: tuple[MarginalErrorTerm, ...]
+    offset: float = 0.0
+
+    def value(self, retention: Array) -> float:
+        """Return the objective at retentions in (0, 1], shape (variables,)."""
+        return self.value_and_gradient(retention)[0]
+
+    def value_and_gradient(self, retention: Array) -> tuple[float, Array]:
+        """Return the objective and its gradient by the retentions."""
+        total, slope = 0.0, np.zeros(len(retention))
+        norms = [column_norms(term.sizes, retention[term.variables]) for term in self.terms]
+        logarithms = [np.log(each).sum(axis=1) for each in norms]
+        # Products over a hundred columns exceed the largest double: all are divided by e^shift.
+        shift = max((float(each.max(initial=0.0)) for each in logarithms), default=0.0)
+        shift = shift if shift > _LARGE else 0.0
+        for term, each, logarithm in zip(self.terms, norms, logarithms, strict=True):
+            rho = retention[term.variables]
+            product = term.weight * term.mass * (np.exp(logarithm - shift) if shift else np.prod(each, axis=1))
+            total += float(product.sum())
+            np.add.at(slope, term.variables, product @ (-2 * (1 - 1 / term.sizes) / rho**3 / each))
+        scale = sum(t.weight for t in self.terms)
+        return math.log(total / scale) + shift + self.offset, slope / total
 
 
 @frozen(slots=False)
@@ -26,8 +105,8 @@ class Allocation:
         constraints: every requirement, a function of the keep probabilities of the variables, in their order.
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
-        floor: the requirements' values as all retentions go to 0, and remedies, for RR102; with the place of the first
-            that fails.
+        floor: for RR102: the requirements' values as all retentions go to 0, remedies, and the place of the first that
+            fails.
         place: of the requirements in the policy, for RR102 if none fails by itself.
     """
 
@@ -73,7 +152,7 @@ class AllocationSolution:
         active: names of the requirements that limit the solution.
         pulled_back: the factor for all retentions before rounding so that every requirement holds; mostly 1.
         raised: the factor for the logarithms of the retentions of a search on an upper bound, towards the exact limit;
-            1 if the search used the requirements themselves.
+            1 if there was none.
         common: (variables,) keep probabilities of the best common retention, rounded down; None if unknown.
     """
 

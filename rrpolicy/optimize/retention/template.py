@@ -16,7 +16,7 @@ from rrpolicy.channels.probability import retention_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import axis_codes, randomised_attributes, weight_norms
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.optimize.retention.objective import ExpectedError, MarginalErrorTerm, RetentionVariable
+from rrpolicy.optimize.retention.problem import ExpectedError, MarginalErrorTerm, RetentionVariable
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 @frozen(slots=False)
 class ChannelTemplate:
-    """A channel and its open retention axes: of these only the blocks matter.
-
-    Attributes:
-        channel: with every axis in its place.
-        solved: attributes whose retention probability is unknown; of those that are randomised together, all.
-    """
+    """A channel and its open retention axes, those of the `solved` attributes: of these only the blocks matter."""
 
     channel: Product
     solved: Collection[str]
