@@ -85,15 +85,11 @@ def _average_pair(one: AttackTarget, other: AttackTarget, of: str, times: int) -
     there = [next(own for own in other.channel.axes if own.attributes == axis.attributes) for axis in axes]
     first, second = count_attack_cells(one, one.channel, axes), count_attack_cells(other, other.channel, there)
     if one.series is not None and one.series == other.series and one.channel == other.channel:
-        return _equal_draws(words, first, second)
+        share = float((first.released == second.released).all())
+        outcome = AttackOutcome.AS_PREDICTED if share else AttackOutcome.NOT_AS_PREDICTED
+        numbers = (1, share, 1.0, 1.0, 1.0, share)
+        return AttackResult(AVERAGING, of, KNOWS, COUNTS, outcome, "", *numbers, SERIES)
     return _test_independence(words, first, second, times)
-
-
-def _equal_draws(words: AttackResult, first: AttackCells, second: AttackCells) -> AttackResult:
-    share = float((first.released == second.released).all())
-    outcome = AttackOutcome.AS_PREDICTED if share else AttackOutcome.NOT_AS_PREDICTED
-    numbers = (1, share, 1.0, 1.0, 1.0, share)
-    return AttackResult(words.name, words.of, words.knows, words.counts, outcome, "", *numbers, SERIES)
 
 
 def _test_independence(words: AttackResult, first: AttackCells, second: AttackCells, times: int) -> AttackResult:

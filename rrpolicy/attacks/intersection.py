@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.attacks.listed_sets import ListedSets
 from rrpolicy.attacks.multi_release_inference import (
     NOBODY,
     OTHERWISE,
@@ -33,6 +32,7 @@ from rrpolicy.attacks.score_distribution import ScoreDistribution, compare_with_
 from rrpolicy.attacks.target import (
     UNLISTED,
     AttackTarget,
+    ListedSets,
     are_comparable,
     attacked_product,
     attribute_names,
@@ -44,8 +44,8 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list as in_words
 
 if TYPE_CHECKING:
-    from rrpolicy.attacks.multi_release_inference import Mask
     from rrpolicy.attacks.target import AttackCells
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.source.counts import Array
 
 INTERSECTION = "intersection of sets"
@@ -79,7 +79,7 @@ def _intersect_attribute(
     shared = linking_axes(target, products, first)
     knows = f"{attribute_names(shared) or 'nothing'} of everybody"
     words = AttackResult(INTERSECTION, of, knows, COUNTS, AttackOutcome.UNDECIDED, without=0.0)
-    # what is linked can be listed
+    # the linking axes can be listed
     obstacles = {counting_obstacle([*shared, first]), counting_obstacle([*shared, second])}
     if obstacles != {""}:
         return words.undecided("there are too many sets" if UNLISTED in obstacles else max(obstacles))

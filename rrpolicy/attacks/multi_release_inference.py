@@ -20,7 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -43,13 +43,10 @@ from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from rrpolicy.attacks.target import AttackCells
     from rrpolicy.channels.base import Axis
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.source.counts import Array, Ints
-
-    Mask: TypeAlias = npt.NDArray[np.bool_]
 
 JOINT_INFERENCE = "inference over releases"
 NOBODY = "nobody is alone in what is released as it is"

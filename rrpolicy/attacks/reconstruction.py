@@ -57,7 +57,7 @@ def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
     why = counting_obstacle(known) if drawn else "nothing is randomised: there is nothing to undo"
     if not why and any(axis.original_size > LARGEST for axis in drawn):
         why = TOO_LARGE
-    if not why and not all(map(_is_solvable, listed_axes(drawn))):
+    if not why and any(np.linalg.matrix_rank(_axis_matrix(axis)) < axis.original_size for axis in listed_axes(drawn)):
         why = "a matrix cannot be undone: different originals are released alike"
     counted = None if why else count_attack_cells(target, product, known)
     f = None if counted is None else record_weights(counted)
@@ -82,10 +82,6 @@ def record_weights(counted: AttackCells) -> Array | None:
             undone = np.linalg.pinv(_axis_matrix(axis)).T
             f = np.moveaxis(np.tensordot(undone, f, axes=(1, place)), 0, place)
     return f / length
-
-
-def _is_solvable(axis: ListedAxis) -> bool:
-    return int(np.linalg.matrix_rank(_axis_matrix(axis))) == axis.original_size
 
 
 def _axis_matrix(axis: ListedAxis) -> Array:

@@ -38,14 +38,7 @@ _ENOUGH = 60  # halvings of an interval, down to the last digits of a double
 
 @frozen
 class ScoreDistribution:
-    """The distribution of a sum over released records.
-
-    Attributes:
-        mean: its expectation.
-        variance: exact up to rounding.
-        width: the range of a record's f.
-        scale: of rounding errors.
-    """
+    """The distribution of a sum over released records: mean, variance, range of a record's f, rounding scale."""
 
     mean: float
     variance: float
@@ -54,7 +47,9 @@ class ScoreDistribution:
 
     def tail(self, total: float) -> float:
         """Return an upper bound of the chance that the sum is as far from its mean as this, in both directions."""
-        return min(1.0, 2 * math.exp(-self._surprise(total - self.mean)))
+        deviation, variance = np.array([total - self.mean]), np.array([self.variance])
+        surprise = bennett_surprise(deviation, variance, self.width or 1.0, np.array([self.scale]))
+        return min(1.0, 2 * math.exp(-float(surprise[0])))
 
     def reach(self, chance: float) -> float:
         """Return the largest distance of the sum from its mean for which `tail` is at least a chance."""
@@ -63,10 +58,6 @@ class ScoreDistribution:
             middle = (low + high) / 2
             low, high = (middle, high) if self.tail(self.mean + middle) >= chance else (low, middle)
         return low
-
-    def _surprise(self, deviation: float) -> float:
-        variance = np.array([self.variance])
-        return float(bennett_surprise(np.array([deviation]), variance, self.width or 1.0, np.array([self.scale]))[0])
 
 
 def apply_transpose(axes: Sequence[Transition], x: Array) -> Array:

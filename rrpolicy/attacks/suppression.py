@@ -82,7 +82,6 @@ def count_by_class(counts: Counts) -> Array:
 
 
 def _distinct_rows(codes: Codes, n: Ints) -> tuple[Codes, Array]:
-    """Return distinct rows of codes, and the number of records of each."""
     rows, which = np.unique(codes, axis=0, return_inverse=True)
     records = np.zeros(len(rows))
     np.add.at(records, which.ravel(), n)

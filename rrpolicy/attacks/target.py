@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from itertools import combinations
+from math import comb
+from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import numpy as np
 
-from rrpolicy.attacks.listed_sets import ListedSets, can_list_sets
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis, Channel, Transition
@@ -33,6 +35,80 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
+
+MOST_ENTRIES = 1 << 22
+"""The most entries of a matrix of sets and values."""
+
+
+@frozen(slots=False)
+class ListedSets:
+    """An axis of sets with its sets listed."""
+
+    sets: Sets
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Return the attributes that are released together."""
+        return self.sets.attributes
+
+    @property
+    def original_size(self) -> int:
+        """Return the number of values, S."""
+        return self.sets.original_size
+
+    @property
+    def released_size(self) -> int:
+        """Return the number of sets."""
+        return comb(self.original_size, self.sets.set_size)
+
+    @cached_property
+    def holds(self) -> Array:
+        """Return (sets, values) whether a set holds a value."""
+        members = np.array(list(combinations(range(self.original_size), self.sets.set_size)), dtype=np.int64)
+        held = np.zeros((self.released_size, self.original_size))
+        np.put_along_axis(held, members, 1.0, axis=1)
+        return held
+
+    def decoder(self) -> Decoder:
+        """Return the decoder of the axis."""
+        return self.sets.decoder()
+
+    def rank(self, members: Ints) -> Ints:
+        """Return (records,) the position of each set in the list, of its (records, l) ascending members."""
+        size, drawn = self.original_size, self.sets.set_size
+        rank = np.zeros(len(members), dtype=np.int64)
+        before = np.zeros(len(members), dtype=np.int64)
+        for place in range(drawn):  # sets that agree so far, and whose next member is smaller
+            smaller = [comb(size - 1 - value, drawn - 1 - place) for value in range(size)]
+            passed = np.concatenate(([0], np.cumsum(smaller)))
+            rank += passed[members[:, place]] - passed[before]
+            before = members[:, place] + 1
+        return rank
+
+    def column(self, code: int) -> Mapping[int, Fraction]:
+        """Return the sets that a value releases, each with its chance."""
+        chance = Fraction(1, comb(self.original_size - 1, self.sets.set_size - 1))
+        return dict.fromkeys(np.flatnonzero(self.holds[:, code]).tolist(), chance)
+
+    def forward(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P (or its elementwise square) applied to x along an axis."""
+        return self._applied(self.holds, x, axis, power)
+
+    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
+        """Return P^T (or its elementwise square) applied to x along an axis."""
+        return self._applied(self.holds.T, x, axis, power)
+
+    def _applied(self, matrix: Array, x: Array, axis: int, power: int) -> Array:
+        chance = 1 / comb(self.original_size - 1, self.sets.set_size - 1)
+        found: Array = np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis) * chance**power
+        return found
+
+
+def can_list_sets(sets: Sets) -> bool:
+    """Return whether the sets of an axis are few enough to be listed."""
+    return comb(sets.original_size, sets.set_size) * sets.original_size <= MOST_ENTRIES
+
+
 MAX_ATTACK_CELLS = 1 << 20
 """The most cells of a joint table that an attack counts."""
 TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
@@ -45,15 +121,8 @@ _HALF = 0.5  # far above rounding, below a record
 class AttackTarget:
     """A written release, for an evaluator who has the original as well.
 
-    Attributes:
-        name: as the caller named it.
-        policy: resolved.
-        channel: of the draw.
-        original: the table.
-        read: opens distinct rows of a released table, with a column `MULTIPLICITY`.
-        series: that the release belongs to; None if to none.
-        table: the place of its original among the tables that were named.
-        unfit: why it is probably a release of another table, and not attacked; "" if it is not.
+    `read` opens distinct rows of a released table, with a column `MULTIPLICITY`. `table` is the place of its original
+    among the named tables. `unfit` is why it is probably a release of another table, and not attacked; "" if it is not.
     """
 
     name: str
@@ -98,13 +167,7 @@ def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
 
 @frozen(slots=False)
 class AttackCells:
-    """Original and released counts over some axes of a product channel.
-
-    Attributes:
-        axes: their order is that of both arrays.
-        original: (original sizes) counts.
-        released: (released sizes) counts.
-    """
+    """Original and released counts over some axes of a product channel, one dimension an axis."""
 
     axes: tuple[ListedAxis, ...]
     original: Array
@@ -126,14 +189,7 @@ class AttackCells:
 
 @frozen(slots=False, eq=False)
 class GroupedColumn:
-    """An unmodified column without categories, in groups of values.
-
-    Attributes:
-        name: the released column.
-        attribute: the original one.
-        values: in the table, each once.
-        group: (values,) the group of each.
-    """
+    """An unmodified column without categories, whose distinct values have (values,) groups."""
 
     name: str
     attribute: str

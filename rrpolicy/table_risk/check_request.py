@@ -79,7 +79,6 @@ def threshold_requirements(registry: Registry, thresholds: Mapping[str, Any]) ->
 def _threshold_requirement(
     model: str, options: type[BaseModel], given: dict[str, Any], called: Mapping[str, str]
 ) -> Requirement:
-    """Validate thresholds like a policy's entry."""
     try:
         return Requirement(model, options.model_validate(given))
     except ValidationError as error:

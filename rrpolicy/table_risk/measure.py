@@ -26,13 +26,7 @@ def class_models(registry: Registry) -> dict[str, ClassModel[Any]]:
 
 @frozen
 class Measurer:
-    """Measures the classes of one table.
-
-    Attributes:
-        registry: of the models.
-        attributes: the policy's attributes by the table's columns.
-        families: of the sensitive columns' types.
-    """
+    """Measures the classes of one table; attributes and types are by the table's columns."""
 
     registry: Registry
     attributes: Mapping[str, Attribute]

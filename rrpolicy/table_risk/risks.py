@@ -16,23 +16,27 @@ from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import PLAIN
+from rrpolicy.policy.model import MAX_WEIGHT, PLAIN
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
 from rrpolicy.privacy.population.individual_risk import individual_risk_finding
 from rrpolicy.privacy.population.suda import DistinctCombinations, suda_finding
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
+from rrpolicy.source.sampling_units import SamplingUnits
+from rrpolicy.source.schema_violations import check_carried, check_nulls, check_weight
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
     from rrpolicy.finding import Finding
+    from rrpolicy.policy.model import DesignPart, Policy
     from rrpolicy.privacy.classes.class_counts import ClassCounts
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.registry import Registry
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
     from rrpolicy.source.memory.input_table import InputTable
+
 
 _NUMBERS = {TypeFamily.INTEGER, TypeFamily.REAL}
 _MISSING = "(missing)"
@@ -43,11 +47,8 @@ _NAME = "rrpolicy_reference"
 class PopulationOptions:
     """A call's description of the population, and the risks to measure.
 
-    Attributes:
-        weights: the column of survey weights: the number of people that a record represents.
-        fraction: the share of the population that is in the table, in (0, 1].
-        reference: a table of the whole population.
-        suda: the maximum number of attributes of a minimal sample unique; None without special uniques.
+    `weights` is the column of people that a record represents, `fraction` the share of the population in the table, in
+    (0, 1], `suda` the most attributes of a minimal sample unique; None without special uniques.
     """
 
     weights: str | None = None
@@ -110,12 +111,9 @@ def parse_population_options(
 
 @frozen
 class ReferencePeople:
-    """The people of a reference table, grouped by class key.
+    """The people of a reference table, by class keys `k0`, `k1`, …, with their number `p`.
 
-    Attributes:
-        people: class keys `k0`, `k1`, …, and the number of people, `p`.
-        keys: SQL of the same keys in the measured table.
-        total: people in all.
+    `keys` is SQL of the same keys in the measured table, `total` people in all.
     """
 
     people: pa.Table
@@ -158,8 +156,7 @@ def read_reference_people(
             here.append(one.typed if alike else f"CAST({one.typed} AS VARCHAR)")
             there.append(f"{other.typed if alike else f'CAST({other.typed} AS VARCHAR)'} AS k{place}")
         query = f"SELECT {', '.join(there)}, count(*) AS p FROM {opened.source} GROUP BY ALL"  # noqa: S608 quoted
-        relation = opened.connection.cursor().sql(query)
-        people = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+        people = opened.connection.cursor().sql(query).to_arrow_table()
         opened.unchanged()
         return ReferencePeople(people, tuple(here), opened.count)
 
@@ -196,8 +193,7 @@ def distinct_combinations(
     keys = ", ".join(f"{snapshot.stored[name].typed} AS {key}" for name, key in zip(known, names, strict=True))
     kept = f" WHERE NOT coalesce({left_out}, false)" if left_out else ""
     query = f"SELECT {keys}, count(*) AS n FROM {snapshot.source}{kept} GROUP BY {', '.join(names)}"  # noqa: S608 quoted
-    relation = snapshot.connection.cursor().sql(query)
-    found = relation.to_arrow_table() if hasattr(relation, "to_arrow_table") else relation.fetch_arrow_table()
+    found = snapshot.connection.cursor().sql(query).to_arrow_table()
     codes, values = [], []
     for name in names:
         encoded = found.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
@@ -228,3 +224,52 @@ def population_risks(
         fraction = None if people is None or not people.total else Fraction(classes.records) / Fraction(people.total)
         most = min(told.suda, len(combined.names))
         yield suda_finding(combined, most, fraction, "" if people is None else people.assumption)
+
+
+def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: bool) -> tuple[str, ...]:
+    """Return the limitations that follow from a policy's survey design, if a table has its columns.
+
+    Raises `DataError`: RR144 for invalid weights, RR314 for records without a weight, a stratum or a cluster.
+    """
+    columns = {
+        name: a
+        for a in policy.attributes.values()
+        if a.design is not None
+        for name in [n for n in (a.release_as, a.name) if n in snapshot.stored][:1]
+    }
+
+    def of(part: DesignPart) -> list[str]:
+        return [name for name, attribute in columns.items() if attribute.design == part]
+
+    weights, strata, clusters = of("weight"), of("stratum"), of("cluster")
+    problems: list[Problem] = []
+    remarks: list[str] = []
+    for name in weights:
+        stored, attribute = snapshot.stored[name], columns[name]
+        if not attribute.categorical:
+            problems += check_weight(attribute, stored.type)
+        x = f"TRY_CAST({stored.typed} AS DOUBLE)"
+        none = f"{x} < 0 OR {x} > {MAX_WEIGHT}"
+        missing, wrong, nothing = _condition_counts(snapshot, f"{stored.typed} IS NULL", none, f"{x} = 0")
+        problems += check_nulls(attribute, missing)
+        problems += check_carried(attribute, 0, wrong)
+        if nothing:
+            told = "1 record has" if nothing == 1 else f"{nothing:,} records have"
+            remarks.append(f"{told} a '{name}' of 0, and count in no estimate of the population")
+        if not weighed:
+            remarks.append(f"'{name}' is the survey's weight: --weights {name} estimates risks in the population by it")
+    for name in (*strata, *clusters):
+        (missing,) = _condition_counts(snapshot, f"{snapshot.stored[name].typed} IS NULL")
+        problems += check_nulls(columns[name], missing)
+    if problems:
+        raise DataError(problems)
+    if strata:
+        rows = snapshot.tally([], [*strata, *clusters])
+        remarks += SamplingUnits.counted(rows, len(strata), len(clusters)).told()
+    return tuple(remarks)
+
+
+def _condition_counts(snapshot: TableSnapshot, *conditions: str) -> list[int]:
+    counts = ", ".join(f"count(*) FILTER (WHERE {condition})" for condition in conditions)
+    query = f"SELECT {counts} FROM {snapshot.source}"  # noqa: S608 quoted
+    return [int(n) for n in snapshot.connection.cursor().execute(query).fetchall()[0]]

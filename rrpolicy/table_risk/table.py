@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import difflib
 import zlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +21,7 @@ from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.drafting.detection import csv_path, detected_settings, is_csv
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.errors import (
-    DataError,
-    GatedResult,
-    PolicyError,
-    Problem,
-)
+from rrpolicy.errors import DataError, GatedResult, PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE_FORMATS
@@ -47,8 +42,8 @@ from rrpolicy.table_risk.risks import (
     distinct_combinations,
     population_risks,
     read_reference_people,
+    survey_design_remarks,
 )
-from rrpolicy.table_risk.survey import survey_design_remarks
 
 if TYPE_CHECKING:
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
@@ -215,7 +210,8 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
             raise DataError(Problem("RR317", message, expected="at least one record"))
         measurer = Measurer(registry, columns.attributes, {n: snapshot.stored[n].family for n in columns.sensitive})
         told = class_models(registry)
-        required = [*asked.requirements, *(r for r in _policy_requirements(asked.policy) if r.model in told)]
+        stated = () if asked.policy is None else asked.policy.requirements
+        required = [*asked.requirements, *(r for r in stated if r.model in told)]
         findings: list[Finding] = []
         for requirement in required:
             tallied = columns.count(snapshot, asked, requirement.where, reference) if requirement.where else found
@@ -229,8 +225,10 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
         surveyed = (
             () if asked.policy is None else survey_design_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
         )
-        foreign = _unchecked_models_note(asked.policy, told)
-        remarks = (*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed, *foreign)
+        remarks = [*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed]
+        others = dict.fromkeys(r.model for r in stated if r.model not in told)
+        if others:
+            remarks.append(f"not checked here, as a table alone or the model does not tell: {', '.join(others)}")
         snapshot.unchanged()
     classes = found.classes
     return TableCheck(
@@ -241,7 +239,7 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
         columns.known,
         columns.sensitive,
         tuple(findings),
-        remarks,
+        tuple(remarks),
         measured,
     )
 
@@ -264,13 +262,9 @@ def open_groupable_table(
 
 @frozen
 class TableColumns:
-    """The table's columns by their use.
+    """The table's columns that define a class or are counted in it, and the policy's attributes by column.
 
-    Attributes:
-        known: those that define a class.
-        sensitive: those counted in each.
-        attributes: the policy's attributes by the table's columns.
-        lacking: known attributes of the policy that the table does not have.
+    `lacking` are known attributes of the policy that the table does not have.
     """
 
     known: tuple[str, ...]
@@ -307,14 +301,14 @@ class TableColumns:
         reference: ReferencePeople | None,
     ) -> ClassCounts:
         """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
-        stored = snapshot.stored
+        stored, labels = snapshot.stored, {name: a.domain for name, a in self.attributes.items()}
         cursor = snapshot.connection.cursor()
         known = [stored[name].typed for name in self.known] if reference is None else reference.known(cursor)
         counted = count_classes(
             cursor,
             snapshot.source,
             known,
-            [CountedColumn(name, stored[name].typed, self._labels(name)) for name in self.sensitive],
+            [CountedColumn(name, stored[name].typed, labels.get(name)) for name in self.sensitive],
             concerned=" AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
             suppressed=self.left_out(snapshot, asked),
             weight=asked.said.weight(snapshot),
@@ -354,10 +348,6 @@ class TableColumns:
             said.append(f"quasi-identifiers of the policy that the table does not have: {', '.join(self.lacking)}")
         return said
 
-    def _labels(self, name: str) -> tuple[Value, ...] | None:
-        attribute = self.attributes.get(name)
-        return None if attribute is None else attribute.domain
-
     def _within(self, name: str, value: Value, snapshot: TableSnapshot) -> str:
         """Return an SQL condition: whether a released value may represent a category, on any level of its hierarchy."""
         column = next((c for c, a in self.attributes.items() if a.name == name), None)
@@ -394,15 +384,11 @@ def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> Non
     """Check that columns exist (RR311) and hold one value per record (RR312)."""
     for name in names:
         if name not in snapshot.stored:
-            near = difflib.get_close_matches(name, snapshot.stored, n=1) or _similar_names(name, snapshot.stored)
+            longer = (other for other in snapshot.stored if name.lower() in other.lower())  # `age_group` for `age`
+            near = difflib.get_close_matches(name, snapshot.stored, n=1) or [*longer]
             like = f"did you mean '{near[0]}'?" if near else None
             raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{name}'", hint=like))
     _require_no_lists(names, snapshot)
-
-
-def _similar_names(name: str, names: Iterable[str]) -> list[str]:
-    """Return column names that contain another name, such as `age_group` for `age`."""
-    return [other for other in names if name.lower() in other.lower()]
 
 
 def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
@@ -430,12 +416,3 @@ def _require_file(uri: str) -> None:
         found = next((path for path in likely if path.is_file()), None)
         hint = f"did you mean {found}?" if found else None
         raise DataError(Problem("RR301", f"{uri} is a folder", expected="a file", hint=hint))
-
-
-def _policy_requirements(policy: Policy | None) -> tuple[Requirement, ...]:
-    return () if policy is None else policy.requirements
-
-
-def _unchecked_models_note(policy: Policy | None, told: Collection[str]) -> tuple[str, ...]:
-    others = dict.fromkeys(r.model for r in _policy_requirements(policy) if r.model not in told)
-    return (f"not checked here, as a table alone or the model does not tell: {', '.join(others)}",) if others else ()

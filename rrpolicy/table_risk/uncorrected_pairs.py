@@ -113,7 +113,6 @@ def _pair_counts(columns: Sequence[str], snapshot: TableSnapshot) -> tuple[list[
 
 
 def _table_label(name: str, columns: Sequence[str], labels: Sequence[Sequence[Value | None]], x: Array) -> str:
-    """Return a description of the counted table."""
     told = f"{name}: {columns[0]} in {len(labels[0])} rows, {columns[1]} in {len(labels[1])} columns, "
     told += f"{int(x.sum()):,} records"
     if x.shape != (2, 2):

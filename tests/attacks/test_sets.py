@@ -16,10 +16,9 @@ from rrpolicy.attacks import run
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.intersection import intersect
-from rrpolicy.attacks.listed_sets import ListedSets
 from rrpolicy.attacks.membership import MEMBERSHIP
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
-from rrpolicy.attacks.target import AttackTarget
+from rrpolicy.attacks.target import AttackTarget, ListedSets
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
