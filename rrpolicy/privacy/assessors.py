@@ -1,4 +1,4 @@
-"""Which questions an assessor may be asked, so that one of them alone decides."""
+"""The requirements that an assessor may decide, so that one of them alone decides."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def can_overlap(one: Assessor, other: Assessor) -> bool:
-    """Return whether two assessors could both be asked the same question."""
+    """Return whether two assessors could both apply to one requirement."""
     if one.model != other.model or not (
         issubclass(one.channel, other.channel) or issubclass(other.channel, one.channel)
     ):
@@ -42,7 +42,7 @@ def refuse_undecidable(assessor: Assessor, requirement: Requirement, policy: Pol
 
 
 def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
-    """Raise `PolicyError` (RR246) if a unit may have several records and an assessor speaks of single ones."""
+    """Raise `PolicyError` (RR246) if a unit may have several records and an assessor is for single ones."""
     if requirement.max_records > 1 and assessor.units is None:
         message = (
             f"{requirement.model} on a '{assessor.channel.kind}' channel needs one record a person; the policy allows "
@@ -56,7 +56,6 @@ def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) 
 
 
 def _refuse_estimate(assessor: Assessor, requirement: Requirement, policy: Policy) -> None:
-    """Raise `PolicyError` (RR223) if an estimate is to decide and there is none."""
     if requirement.decided_by == "estimate" and not assessor.estimates:
         kind = assessor.channel.kind
         raise PolicyError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Codes, Ints
@@ -75,11 +76,8 @@ def distinct_row_index(rows: Codes | Ints) -> tuple[Ints, Ints]:
 
 
 def context_numbers(rows: Codes) -> Ints:
-    """Return the number of each row among the distinct rows: first those that stand twice or more, in row order."""
-    order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
-    step = np.any(rows[order][1:] != rows[order][:-1], axis=1)
-    number = np.empty(len(rows), dtype=np.int64)
-    number[order] = np.concatenate(([0], np.cumsum(step)))[: len(rows)]
+    """Return the number of each row among the distinct rows: first those that occur twice or more, in row order."""
+    number, _ = number_rows(rows.T, len(rows))
     alone = np.bincount(number) == 1
     rank = np.empty(len(alone), dtype=np.int64)
     rank[np.argsort(alone, kind="stable")] = np.arange(len(alone))

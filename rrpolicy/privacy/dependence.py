@@ -1,4 +1,4 @@
-"""Columns released as they are that give randomised ones away: by association, and by values that follow from theirs.
+"""Unmodified columns that reveal randomised ones: by association, and by values that follow from theirs.
 
 Of a table of r rows and c columns with n records, chi2 its statistic of independence, Cramér's V corrected for bias is
 
@@ -58,21 +58,16 @@ MOST_CELLS = 1 << 20
 
 
 Columns: TypeAlias = "tuple[list[Attribute], list[Attribute]]"
-"""Columns that are released as they are, and those with categories in which chance has a part."""
+"""Columns that are released unmodified, and those with categories that are drawn at random."""
 
 
 @frozen
 class Dependence:
-    """How a column released as it is depends with a randomised one.
+    """The dependence of a randomised column on one that is released unmodified.
 
-    Attributes:
-        exact: the column released as it is.
-        randomised: the randomised one.
-        v: Cramér's V, corrected for bias; 0 where it is not beyond chance.
-        following: records, of those looked at, whose randomised value follows from exact ones.
-        records: that were looked at.
-        others: the exact columns that they follow from together with `exact`; none if from that alone.
-        left_out: whether every requirement on the randomised column leaves the exact one out of account.
+    `v` is 0 where it is not beyond chance. `following` is the number of the examined records whose randomised value
+    follows from exact ones: from `exact` and `others`. `left_out`: every requirement on the randomised column ignores
+    the exact one.
     """
 
     exact: str
@@ -105,7 +100,7 @@ def find_dependences(policy: Policy, columns: Columns, original: Original) -> tu
 
 
 def exact_and_randomised(policy: Policy, channel: Channel) -> Columns:
-    """Return the attributes released as they are, and those with categories in which chance has a part."""
+    """Return the attributes released unmodified, and those with categories that are drawn at random."""
     decoders = channel.decoders()
     drawn = {name for d in decoders if d.drawn for name in d.attributes}
     coarser = {name for d in decoders if isinstance(d, RecodeDecoder) for name in d.attributes}
@@ -114,7 +109,7 @@ def exact_and_randomised(policy: Policy, channel: Channel) -> Columns:
 
 
 def is_disregarded(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
-    """Return whether every requirement on a randomised column leaves one released as it is out of account.
+    """Return whether every requirement on a randomised column ignores one that is released unmodified.
 
     Always, where it is assumed to link nobody. Else where there are such requirements, and none of them takes it for
     known: an epsilon in attribute scope, whose public context it is; any where it is sensitive, unless attackers know
@@ -127,14 +122,14 @@ def is_disregarded(policy: Policy, exact: Attribute, randomised: Attribute) -> b
 
 
 def _limits_randomised(requirement: Requirement, policy: Policy, randomised: Attribute) -> bool:
-    """Return whether a requirement limits what is learned of a randomised column, or by it."""
+    """Return whether a requirement limits the information on a randomised column, or from it."""
     if hasattr(requirement.options, "sensitive"):
         return randomised.name in requirement.protects(policy)
     return hasattr(requirement.options, "scope") or randomised.role is Role.QUASI_IDENTIFIER
 
 
 def _includes_exact_column(requirement: Requirement, exact: Attribute) -> bool:
-    """Return whether a requirement takes into account what follows from a column that is released as it is."""
+    """Return whether a requirement covers the consequences of a column that is released unmodified."""
     if getattr(requirement.options, "scope", "record") == "attribute":
         return False
     return exact.role is not Role.SENSITIVE or bool(getattr(requirement.options, "known_sensitive", False))
@@ -155,7 +150,10 @@ class _CodedRecords:
         self._n = len(table)
         self._exact = {a.name: a for a in exact}
         self._values = {a.name: _value_codes(table.column(a.name)) for a in exact}
-        self._broad = {a.name: _broad_groups(table.column(a.name), self._values[a.name]) for a in exact}
+        self._broad = {  # values that several records have on average; else groups of about equal size, in their order
+            name: values if (int(values.max()) + 1) * FEW <= len(values) else rank_groups(table.column(name))
+            for name, values in self._values.items()
+        }
         self._randomised = [a.name for a in randomised]
         self._codes = {a.name: rank_codes(as_numpy(table.column(a.name)))[1] for a in randomised}
         self._left_out = {(e.name, r.name): is_disregarded(policy, e, r) for e in exact for r in randomised}
@@ -177,11 +175,11 @@ class _CodedRecords:
                 yield Dependence(exact, randomised, measure, following, self._n, others, out)
 
     def _new(self, exact: str) -> bool:
-        """Return whether a column is nothing that others know: what follows from that, they know without a release."""
+        """Return whether a column is unknown without the release."""
         return self._exact[exact].role is not Role.QUASI_IDENTIFIER
 
     def _together(self) -> dict[tuple[str, str], tuple[int, Set]]:
-        """Return how many values follow from pairs of exact columns and from all of them, and from what besides."""
+        """Return how many values follow from pairs of exact columns and from all of them, and the other columns."""
         new = [name for name in self._exact if self._new(name) and any(self._out(name))]
         sets = list(dict.fromkeys(tuple(sorted((name, o))) for name in new for o in self._exact if o != name))
         every = [tuple(self._exact)] if len(self._exact) > 2 else []  # noqa: PLR2004 two are a pair
@@ -194,13 +192,14 @@ class _CodedRecords:
         return found
 
     def _out(self, exact: str) -> list[str]:
-        """Return the randomised columns whose requirements leave a column out of account."""
+        """Return the randomised columns whose requirements ignore a column."""
         return [name for name in self._randomised if self._left_out[exact, name]]
 
     def _follows(self, members: Set, exact: str, randomised: Sequence[str]) -> dict[str, int]:
         """Return how many values of randomised columns follow from the exact `members`, and not without `exact`."""
         rest, _ = number_rows((self._values[name] for name in members if name != exact), self._n)
         key, groups = number_rows((rest, self._values[exact]), self._n)
+        own = self._values[exact] if len(members) > 1 else np.zeros(self._n, dtype=np.int64)
         order = np.argsort(key, kind="stable")
         size = np.bincount(key, minlength=groups)
         starts = np.cumsum(size) - size
@@ -217,18 +216,11 @@ class _CodedRecords:
                 continue
             value = low[same, place]
             usual = np.maximum(
-                *(
-                    _context_share(self._codes[name], value, code, code[first[same]])
-                    for code in (rest, self._own(members, exact))
-                )
+                *(_context_share(self._codes[name], value, code, code[first[same]]) for code in (rest, own))
             )
             sure = size[large[same]] * np.log(usual) < -tests
             told[name] = int(size[large[same]][sure].sum())
         return told
-
-    def _own(self, members: Set, exact: str) -> Ints:
-        """Return the codes of a column that is not alone; of one that is, nothing is known without it."""
-        return self._values[exact] if len(members) > 1 else np.zeros(self._n, dtype=np.int64)
 
 
 def _context_share(codes: Ints, value: Ints, context: Ints, of: Ints) -> Array:
@@ -248,11 +240,6 @@ def _value_codes(column: pa.ChunkedArray) -> Ints:
     if not pa.types.is_dictionary(encoded.type):
         encoded = pc.dictionary_encode(encoded, null_encoding="encode")
     return rank_codes(as_numpy(encoded.indices).astype(np.int64))[1]
-
-
-def _broad_groups(column: pa.ChunkedArray, values: Ints) -> Ints:
-    """Return values that several records have on average; else groups of about equal size, in their order."""
-    return values if (int(values.max()) + 1) * FEW <= len(values) else rank_groups(column)
 
 
 def pool_rare_codes(codes: Ints) -> Ints:
@@ -286,7 +273,7 @@ def corrected_v(rows: Ints, columns: Ints, chance: float) -> float:
 
 
 def _count_cells(cells: Ints, size: int) -> tuple[Ints, Array]:
-    """Return the cells that occur, and how often."""
+    """Return the cells that occur, and their counts."""
     if size > MOST_CELLS:
         found, n = np.unique(cells, return_counts=True)
         return found, n.astype(float)

@@ -1,8 +1,8 @@
-"""What an attacker holds against a product channel: groups with equal quasi-identifiers, and their sensitive values.
+"""The evidence of an attacker on a product channel: groups with equal quasi-identifiers, and their sensitive values.
 
-Quasi-identifiers count as evidence, and whatever else is released with certainty, unless the policy states why it links
-nobody: unchanged, recoded, or by a matrix that can be read back. A sensitive attribute is what he does not know, unless
-the requirement says that he does.
+Quasi-identifiers count as evidence, and all columns that are released with certainty (unmodified, recoded, or by a
+matrix that can be read back), unless the policy states why they link nobody. Sensitive attributes are unknown, unless
+the requirement includes attackers who know them.
 """
 
 from __future__ import annotations
@@ -35,13 +35,9 @@ CERTAIN = 1e-9
 
 @frozen
 class KnownAndSensitive:
-    """Which axes of a channel tell who somebody is, and which tells the sensitive value.
+    """The axes and carried columns that an attacker knows of a person, and the sensitive axis; None for linking.
 
-    Attributes:
-        known: axes of what the attacker knows of a person.
-        carried: columns without a domain that he knows, released as they are.
-        sensitive: the axis of the sensitive attribute; None for linking.
-        siblings: the other attributes of that axis that he knows as well.
+    `siblings` are the other attributes of that axis that are known as well.
     """
 
     known: tuple[Axis, ...]
@@ -52,25 +48,25 @@ class KnownAndSensitive:
 
 @frozen(slots=False)
 class Evidence:
-    """The groups of a table: people who agree in all that an attacker knows.
+    """The groups of a table: people who agree in all attributes that an attacker knows.
 
-    What is released with certainty, unchanged or recoded, parts the groups into contexts that never mix. Contexts of
-    several groups come first: a group with a context of its own is told apart from all others, R_QI = 1, and needs no
-    computation. In one context several groups may stand at one place of the randomised axes: those recoded alike.
+    Columns that are released with certainty, unmodified or recoded, split the groups into contexts that never mix.
+    Contexts of several groups come first: a group with its own context is distinguished from all others, R_QI = 1, and
+    needs no computation. In one context several groups may have one cell of the randomised axes: those recoded equally.
 
     Attributes:
-        axes: the randomised axes among what is known.
+        axes: the randomised axes among the known ones.
         codes: (groups, len(axes)) each group's category on them.
-        context: (groups,) number of the combination of certain values that each group has, from 0, non-decreasing.
+        context: (groups,) number of each group's combination of certain values, from 0, non-decreasing.
         n: (groups,) people.
         sensitive: the axis of the sensitive attribute; None for linking.
         histograms: (groups, categories) people by sensitive value; one column for linking.
-        names: attributes that are known, unchanged ones included.
+        names: known attributes, unmodified ones included.
         labels: the categories of each.
         values: (groups, len(names)) each group's category on them.
-        revealed: attributes that are known and released otherwise, but taken to be released as they are: that can
-            only raise what the attacker attains (data processing), which is then an upper bound.
-        cells: (groups, original size) people by what the sensitive axis tells apart; None if that is the attribute.
+        revealed: known attributes that count as released unmodified, although they are not: an upper bound (data
+            processing).
+        cells: (groups, original size) people by category of the sensitive axis; None if that is the attribute.
         part: (original size,) the attribute's category in each of these cells.
     """
 
@@ -110,7 +106,7 @@ class Evidence:
 
     @property
     def joint(self) -> Ints:
-        """Return (groups, original size) people by what the sensitive axis tells apart."""
+        """Return (groups, original size) people by category of the sensitive axis."""
         return self.histograms if self.cells is None else self.cells
 
     def of(self, attribute: str, domains: Sequence[int]) -> Evidence:
@@ -162,7 +158,8 @@ def split_axes(
             if known_sensitive:
                 known.append(axis)
         elif Role.QUASI_IDENTIFIER in roles or (
-            is_revealing(axis) and not (assumptions and _is_assumed_unlinkable(axis))
+            is_revealing(axis)
+            and not (assumptions and all(column.assume_unlinkable is not None for column in axis.columns()))
         ):
             known.append(axis)
     evident = {Role.QUASI_IDENTIFIER, Role.INSENSITIVE, *([Role.SENSITIVE] if known_sensitive else [])}
@@ -173,7 +170,7 @@ def split_axes(
 
 
 def is_revealing(axis: Axis) -> bool:
-    """Whether a released value tells the original, or the group it was recoded to, with certainty."""
+    """Whether a released value determines the original, or the group it was recoded to, with certainty."""
     if isinstance(axis, (Identity, Recode)):
         return True
     if isinstance(axis, Posterior) and not isinstance(axis, Transition):
@@ -188,10 +185,6 @@ def is_revealing(axis: Axis) -> bool:
             return False
         seen.update(released)
     return True
-
-
-def _is_assumed_unlinkable(axis: Axis) -> bool:
-    return all(column.assume_unlinkable is not None for column in axis.columns())
 
 
 def assumed_unlinkable_columns(channel: Product) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What a privacy model is, and what an assessor offers the planner, the gate and the optimiser."""
+"""The interface of a privacy model, and of an assessor for the planner, the gate and the optimiser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Options = TypeVar("Options", bound=BaseModel)
 
 
 class Order(StrEnum):
-    """How one requirement stands to another."""
+    """The order of one requirement to another."""
 
     STRONGER = "stronger"
     EQUAL = "equal"
@@ -54,7 +54,7 @@ GROUP_KNOWLEDGE_NOTE = (
 )
 OTHER_RELEASES = "Other releases of the same people: what several releases tell adds up."
 EVERY_MODEL = (GROUP_KNOWLEDGE_NOTE, OTHER_RELEASES)
-"""What no model covers that does not say otherwise."""
+"""The exclusions of every model, unless it states others."""
 MORE_RECORDS = "People with more records in the table than the policy admits."
 MORE_KNOWN = "Attackers who know another sensitive attribute, or more than the released columns that are not sensitive."
 FINDING = "Finding somebody's record: what a class tells of the sensitive attribute is limited, not who is in it."
@@ -62,24 +62,24 @@ WHOLE_RELEASE = "What the distribution of the whole release tells of everybody."
 SHARED_VALUE_NOTE = (
     "What a class has in common: if all have one sensitive value, it is known of each. l-diversity limits that."
 )
-"""What several models do not cover, in one wording: a page that lists what all of them leave open says it once."""
+"""Exclusions of several models, in one wording: a page of all exclusions lists each once."""
 
 
 class PrivacyModel(Protocol[Options]):
-    """What may be required. The numbers are an assessor's business.
+    """The possible requirements of a model. The numbers are an assessor's business.
 
-    What its options may state for planners: see `Requirement`. A model may also have these attributes:
+    Options may have further attributes for planners: see `Requirement`. A model may also have these attributes:
 
-        not_covered: sentences on what a finding of it does not say, which reports print beside it; without them they
-            say that it does not tell.
-        measures: the same by the name of what its assessors measure besides; see `Assessor.attained`.
-        promise: a method of the options that says in plain words what holds where an entry is satisfied: a sentence.
-            Without it reports show what `describe` says alone.
+        not_covered: sentences on the limits of its findings, which reports print with them; without them reports state
+            that the model does not declare any.
+        measures: the same by the name of further measures of its assessors; see `Assessor.attained`.
+        promise: a method of the options that returns, in a plain sentence, the guarantee of a satisfied entry. Without
+            it reports show only `describe`.
         example: keys of an entry as TOML, for hints.
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
             class has one record", or None. Without it an entry is taken to limit something.
         without_limit: the same of an entry that limits a part of what it names, such as "sets no limit for none".
-        assessors: a method that returns assessors of its own, as a hook's function does. A model of equivalence classes
+        assessors: a method that returns further assessors, as a hook's function does. A model of equivalence classes
             has it, and is measured by `check-table`, if it derives from `rrpolicy.plugin.types.ClassModel`.
     """
 
@@ -98,14 +98,14 @@ class PrivacyModel(Protocol[Options]):
         ...
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
-        """Return why the requirement cannot be asked of this policy, or None. No data are needed.
+        """Return why the requirement does not apply to this policy, or None. No data are needed.
 
         The place shown is that of the first option which the reason names.
         """
         ...
 
     def compare(self, old: Options, new: Options) -> Order:
-        """Return how the new requirement stands to the old one."""
+        """Return the order of the new requirement to the old one."""
         ...
 
 
@@ -135,17 +135,17 @@ class PerClass:
     """A requirement on single equivalence classes, for lattice search and partitioning.
 
     Attributes:
-        sensitive: the attribute whose histograms it reads; None if it reads class sizes alone, which any tells.
+        sensitive: the attribute whose histograms it reads; None if it reads class sizes alone, which any has.
         holds: its histograms, (classes, values) counts -> mask (classes,) of those that satisfy it. It is given all
             records that would be released: t-closeness compares with their sum. Suppressed ones are one more class, the
             last, whose verdict is not read.
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
         where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
-        peaks: what it needs besides of (classes, values) counts and the most records of each value that agree in the
-            untouched quasi-identifiers: mask (classes,). None if `holds` tells all.
-        people: what it needs besides of (classes,) records and (classes,) people of the reference table: mask
-            (classes,). Where there are no records, the people are of no class. None if it asks nothing of them.
+        peaks: a further condition on (classes, values) counts and the most records of each value that agree in the
+            untouched quasi-identifiers: mask (classes,). None if `holds` suffices.
+        people: a further condition on (classes,) records and (classes,) people of the reference table: mask (classes,).
+            Where there are no records, the people are of no class. None if there is none.
         hidden: whether suppressed records must satisfy `people` as well, as one class.
     """
 
@@ -161,20 +161,20 @@ class PerClass:
 
 @frozen
 class MinimumRisk:
-    """The smallest reachable number of one requirement, and who stands in the way of its limit.
+    """The least attainable number of one requirement, and the people who prevent its limit.
 
     Attributes:
-        of: what is bounded, such as `risk of disease`.
-        achieved: the largest number at the floor, over the people that the requirement speaks of; of those nearest to
-            or over their limit.
+        of: the limited quantity, such as `risk of disease`.
+        achieved: the largest number at the floor, over the people that the requirement covers; of those nearest to or
+            over their limit.
         limit: theirs.
-        groups: how many groups there are.
-        groups_over: of these, how many cannot be brought under their limit.
+        groups: number of groups.
+        groups_over: of these, the number that cannot be brought under their limit.
         people_over: people in them for whom it cannot.
         groups_alike: groups over the limit in which everybody has the same sensitive value.
         people_alike: people in them.
         everything: the floor if all quasi-identifiers and the sensitive attribute were randomised, in one block each.
-        hints: what would help.
+        hints: remedies.
     """
 
     of: str
@@ -190,7 +190,7 @@ class MinimumRisk:
 
     @property
     def feasible(self) -> bool:
-        """Whether nobody stands in the way; other requirements may."""
+        """Whether nobody prevents the limit; other requirements may."""
         return self.groups_over == 0
 
     @property
@@ -215,7 +215,7 @@ class Written(Protocol):
     """The tables of a release as they were written, read from public/ alone."""
 
     def distinct(self, table: str) -> pa.RecordBatchReader:
-        """Return a table's distinct rows in canonical order, with a column `MULTIPLICITY` of how often each stands."""
+        """Return a table's distinct rows in canonical order, with a column `MULTIPLICITY` of their number."""
         ...
 
     def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:
@@ -249,43 +249,44 @@ class Written(Protocol):
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 
-    Its functions are given requirements of its model, channels of its class, and the original; one whose `basis` (of
-    several records a unit, whose `units`) is CHANNEL or less is given the number of records in its place where that is
-    all there is. One that rests on more never is: ask it by `finding` and `accepts`.
+    Its functions receive requirements of its model, channels of its class, and the original; one whose `basis` (of
+    several records a unit, whose `units`) is CHANNEL or less receives the number of records in its place if that is all
+    there is. One that needs more never does: call `finding` and `accepts`.
 
     Attributes:
         model: the privacy model's name.
         channel: the channel class it reads.
         axes: the axis classes it handles; empty for any, and for channels without axes.
         basis: the least that recomputes its number.
-        reference: where the formula stands.
+        reference: the source of the formula.
         assess: decides.
-        supports: asked at check time, before any data: a reason refuses. Also asked about axes that it does not handle,
-            which are refused in any case: a reason then says why.
+        supports: returns a reason to refuse at check time, before any data. Also called for axes that it does not
+            handle, which are refused in any case, with its reason.
         smooth: for optimisers; None if not offered.
-        per_class: for lattice search, one for each sensitive attribute; None if not offered. What these let pass,
-            `assess` lets pass.
-        measure: decides again, from the written release; None if not offered. It is asked where `basis` is RELEASE or
+        per_class: for lattice search, one for each sensitive attribute; None if not offered. `assess` accepts all that
+            these accept.
+        measure: decides again, from the written release; None if not offered. It is called where `basis` is RELEASE or
             less, and gives the finding that `assess` gave before the draw.
         needs: axis classes one of which must be there: the assessor then leaves other channels to others.
-        holds: the verdict alone, where it costs less than the finding; asked by anyone who tries many channels.
-        layout: asked at check time as well, with the attributes of each axis: a reason refuses, with what helps.
-        attained: measures what everybody's draw came to, on the written release with the original at hand; None if not
+        holds: the verdict alone, where it costs less than the finding; called where many channels are tried.
+        layout: called at check time as well, with the attributes of each axis: returns a reason to refuse, and a
+            remedy.
+        attained: measures everybody's actual draw, on the written release with the original at hand; None if not
             offered, or if it takes too much. Audit only: it has no limit, and decides nothing.
-        estimates: whether it has an estimate that may decide, where an entry says `decided_by = "estimate"`.
-        floor: the smallest reachable as the attributes named are drawn at random, and who stands in the way of the
+        estimates: whether it has an estimate that may decide, where an entry has `decided_by = "estimate"`.
+        floor: the least attainable number as the named attributes are drawn at random, and the people who prevent the
             limit; None if not offered.
-        units: the least that recomputes its number where a unit may have several records, which a requirement's
-            `max_records` says; None if it speaks of single records alone: it is then refused at check time.
-        adversary: whom its number speaks of, said where the table that it needs is not at hand.
-        assumptions: what its number rests on in any case, likewise.
-        monotone: whether what holds of a channel holds of whatever is computed from its releases; unless options say
-            otherwise, see `Requirement`.
-        sufficient: tests of classes that suffice where all but generalised quasi-identifiers is released as it is, for
-            requirements that `per_class` cannot tell; None if there are none.
+        units: the least that recomputes its number where a unit may have several records, as a requirement's
+            `max_records` states; None if it is for single records alone: such a requirement is refused at check time.
+        adversary: the attacker of its number, shown if the table that it needs is not at hand.
+        assumptions: of its number in any case, likewise.
+        monotone: whether a requirement that holds of a channel holds of any function of its releases; unless options
+            state otherwise, see `Requirement`.
+        sufficient: tests of classes that suffice where all but generalised quasi-identifiers are released unmodified,
+            for requirements that `per_class` cannot test; None if there are none.
         least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510,
-            RR570); None if one may. Asked before anything is assessed.
-        frequency: given the sensitive attribute, the l of diversity by frequency from which on the requirement holds of
+            RR570); None if one may. Called before anything is assessed.
+        frequency: given the sensitive attribute, the least l of diversity by frequency for which the requirement holds,
             whatever is suppressed to reach it; None if none is known.
     """
 
@@ -358,10 +359,10 @@ def conclude(  # noqa: PLR0917 a finding is made of them
         achieved: the number; None if undecided.
         holds: whether it holds; None if undecided.
         basis: the least that recomputes the number.
-        adversary: whom it speaks of, in a sentence.
-        assumptions: what it rests on.
-        companions: what must be read beside it.
-        more: further fields of `Finding`; `limit` where the entry states several, `model` where its kind is named.
+        adversary: the attacker, in a sentence.
+        assumptions: of the number.
+        companions: related measures.
+        more: further fields of `Finding`; `limit` where the entry has several, `model` where its kind is named.
     """
     limit, model = more.pop("limit", requirement.limit), more.pop("model", requirement.model)
     verdict = Verdict.UNDECIDED if holds is None else Verdict.SATISFIED if holds else Verdict.FAILED
@@ -375,7 +376,7 @@ def refuse_layout(
     policy: Policy,
     axes: Layout,
 ) -> None:
-    """Raise `PolicyError` (RR227) if the `layout` of an assessor refuses how attributes stand together."""
+    """Raise `PolicyError` (RR227) if the `layout` of an assessor refuses the attributes of an axis."""
     refused = None if check is None else check_return_type(tuple[str, str] | None, check)(requirement, policy, axes)
     if refused is not None:
         reason, hint = refused
@@ -389,7 +390,7 @@ def subgroup_obstacle(requirement: Requirement, known: Collection[str], why: str
 
 
 def unreadable_axes_reason(axes: Sequence[type[Axis]]) -> str | None:
-    """Return why disclosure through some axes cannot be told: neither `Transition` nor `Posterior`; None if it can."""
+    """Return why disclosure through some axes is unknown: neither `Transition` nor `Posterior`; None if it is known."""
     for axis in axes:
         if not lists_values(axis) and not hasattr(axis, "expected_posterior"):
             return f"'{axis.kind}' axes list no released values, and do not tell how surely one is read back"

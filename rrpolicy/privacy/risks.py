@@ -1,6 +1,6 @@
-"""Which risk to a person a privacy model bounds, for documents that speak of risks and not of models.
+"""The risks to a person that a privacy model bounds, for documents on risks.
 
-Models stand here by name, as where they are offered: what a policy does not name is not imported.
+Models are given by name, as where they are offered: those that a policy does not name are not imported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Of whom a guarantee speaks: a unit of protection, all of whose records an attacker links with each other.
+"""The unit of protection that a guarantee covers: an attacker links all its records with each other.
 
 References:
     Ikarashi, Kikuchi, Chida, Takahashi 2014, for units of one record. Records are randomised independently, so the
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MAX_RECORDS_NAME = "records of one unit"
 UNTESTED_UNITS_NOTE = "Whether a person has one record or several was not tested."
-"""What follows the number of records where no column was counted that identifies people."""
+"""Follows the number of records if no column was counted that identifies people."""
 UNDECIDED = "how many records a person has"
-"""What a verification cannot tell without the table, or without a column that identifies people."""
+"""Undecided in a verification without the table, or without a column that identifies people."""
 
 
 def count_unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:

@@ -1,4 +1,4 @@
-"""How limits stand in the sentences by which privacy models say what they promise."""
+"""Limits in the sentences on the guarantees of privacy models."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def percent_rounded_up(limit: Fraction) -> str:
 
 
 def attribute_phrase(sensitive: Sequence[str]) -> str:
-    """Return of which attributes an entry speaks, where it names them."""
+    """Return the attributes of an entry, in words; "" if it names none."""
     return f" of {' and '.join(f'`{name}`' for name in sensitive)}" if sensitive else ""

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.anatomy.group_evidence import ValueBounds
-    from rrpolicy.privacy.disclosure.risk import Mask
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import CombinationKinds
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original

@@ -1,1 +1,1 @@
-"""Attribute and identity disclosure through product channels: risks, bounds, gradients, and what stands beside them."""
+"""Attribute and identity disclosure through product channels: risks, bounds, gradients, and related measures."""

@@ -69,11 +69,7 @@ CHANCES = frozenset({SUCCESS, GROUP_INFERENCE, POSTERIOR})
 
 @frozen(slots=False)
 class AttributeRisks(DisclosureRisk):
-    """The risk, or the chance of a correct reading, of every (group, value) that occurs and that an entry covers.
-
-    Attributes:
-        kind: the limited one of both.
-    """
+    """The risk, or the chance of a correct reading, as `kind` limits it, of every covered (group, value)."""
 
     kind: LimitKind
 

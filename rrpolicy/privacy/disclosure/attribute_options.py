@@ -1,4 +1,4 @@
-"""What a policy asks of attribute disclosure, and how its risk is spoken of. Light: read when a policy is checked."""
+"""Options of attribute disclosure, and its risk in words. Light: imported when a policy is checked."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class LimitKind(StrEnum):
 
     @property
     def guessed(self) -> bool:
-        """Whether it speaks of the best guess: one number a group, whatever the value."""
+        """Whether it is of the best guess: one number a group, whatever the value."""
         return self in {LimitKind.BEST_GUESS, LimitKind.GAIN}
 
 
@@ -129,7 +129,7 @@ class AttributeDisclosureOptions(BaseModel):
 
     @property
     def adversary(self) -> str:
-        """Return whom the number speaks of."""
+        """Return the attacker of the number."""
         return _WHO[self.measure][1]
 
     @property

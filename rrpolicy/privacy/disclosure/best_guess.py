@@ -44,12 +44,7 @@ from rrpolicy.privacy.disclosure.attribute import GROUP_INFERENCE, OTHERS_KNOWN,
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.inference_accuracy import max_product
 from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask
-from rrpolicy.privacy.evidence import (
-    Evidence,
-    KnownAndSensitive,
-    gather_evidence,
-    split_axes,
-)
+from rrpolicy.privacy.evidence import Evidence, KnownAndSensitive, gather_evidence, split_axes
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
@@ -88,12 +83,9 @@ GAIN = "the largest difference between that chance and the largest share of a va
 class KnowledgeGroups:
     """Groups of people who agree in the known attributes, in parts that agree in the rest of their records.
 
-    Attributes:
-        evidence: the parts.
-        group: (parts,) the group of each.
-        beside: names of the rest of a record, which counts as read.
-        seen: those of them that are not released unmodified.
-        known: the known columns other than quasi-identifiers, in words that follow the attribute's name.
+    `group` is (parts,) the group of each part of `evidence`. `beside` names the rest of a record, which counts as read;
+    `seen` those columns of it that are not released unmodified. `known` are the known columns other than
+    quasi-identifiers, in words that follow the attribute's name.
     """
 
     evidence: Evidence
@@ -121,15 +113,10 @@ class KnowledgeGroups:
 
 @frozen(slots=False)
 class BestGuesses(DisclosureRisk):
-    """The best guess, or its gain, of every group that an entry covers.
+    """The best guess (k,) V, or an upper bound, or its gain, of every group that an entry covers.
 
-    Attributes:
-        told: all groups.
-        best: (k,) V, or upper bounds.
-        exact: whether they are exact.
-        gain: whether the gain is limited.
-        most: (k,) people with the commonest value.
-        exactly_best: returns V of a place, or an upper bound, times the people, in fractions; None if too expensive.
+    `most` is (k,) people with the commonest value. `exactly_best` returns V of a place, or an upper bound, times the
+    people, in fractions; None if too expensive.
     """
 
     told: KnowledgeGroups
@@ -221,7 +208,11 @@ def knowledge_groups(
     policy = original.policy
     told = split_axes(channel, policy, sensitive, known_sensitive=others_known)
     rest = [
-        axis for axis in channel.axes if axis not in told.known and axis is not told.sensitive and _is_visible(axis)
+        axis
+        for axis in channel.axes
+        if axis not in told.known
+        and axis is not told.sensitive
+        and (not isinstance(axis, Identity) or axis.released.assume_unlinkable is None)
     ]
     carried = [
         c
@@ -253,10 +244,6 @@ def _split_groups(evidence: Evidence, known: Collection[str], plain: Collection[
     group, _ = number_rows(evidence.values[:, columns].T, len(evidence.values))
     beside = tuple(name for name in evidence.names if name not in known)
     return KnowledgeGroups(evidence, group, beside, tuple(name for name in beside if name not in plain), of)
-
-
-def _is_visible(axis: Axis) -> bool:
-    return not isinstance(axis, Identity) or axis.released.assume_unlinkable is None
 
 
 def protected_attribute_guesses(

@@ -26,6 +26,7 @@ import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -61,7 +62,8 @@ class SparseBound:
         self._sums = np.empty((*(2,) * len(self.rolled), len(self.pi)))
         for agree in product((0, 1), repeat=len(self.rolled)):
             chosen = [own if yes else block for yes, own, block in zip(agree, exact, self.block, strict=True)]
-            self._sums[agree] = _mass_of_equal_rows(np.column_stack([*fixed, *chosen]), self.pi)
+            number, _ = number_rows([*fixed, *chosen], len(self.pi))
+            self._sums[agree] = np.bincount(number, weights=self.pi)[number]
 
     def value(self, retention: Sequence[float]) -> Array:
         """Return the bound of every group, (groups,), at retention probabilities (axes,) in [0, 1]."""
@@ -138,13 +140,3 @@ def _axis_blocks(axis: Axis) -> tuple[Array, Ints]:
     for number, block in enumerate(axis.blocks):
         of[list(block.members)] = number
     return np.array([block.size for block in axis.blocks], dtype=np.float64), of
-
-
-def _mass_of_equal_rows(rows: Ints, pi: Array) -> Array:
-    """Return, for every row, the mass of all rows that equal it."""
-    order = np.lexsort(rows.T)
-    ordered = rows[order]
-    number = np.empty(len(rows), dtype=np.int64)
-    number[order] = np.concatenate(([0], np.cumsum(np.any(ordered[1:] != ordered[:-1], axis=1))))
-    mass: Array = np.asarray(np.bincount(number, weights=pi), dtype=np.float64)
-    return mass[number]

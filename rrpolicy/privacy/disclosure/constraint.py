@@ -31,19 +31,12 @@ from rrpolicy.privacy.disclosure.gradients import (
     FloatRetention,
     MovableAxis,
     ValueWithGradient,
-    has_free_retention,
-    part_gradient,
     reconstruction_gradient,
     sensitive_gradient,
 )
 from rrpolicy.privacy.disclosure.identity import linkage_chances, top_risk_weights
 from rrpolicy.privacy.disclosure.identity_options import IdentityDisclosureOptions as LinkOptions
-from rrpolicy.privacy.disclosure.reconstruction import (
-    SLAB,
-    ReleasedSlab,
-    axis_width,
-    released_slabs,
-)
+from rrpolicy.privacy.disclosure.reconstruction import SLAB, ReleasedSlab, axis_width, released_slabs
 from rrpolicy.privacy.evidence import Evidence
 from rrpolicy.privacy.model import PerClass, Smooth
 
@@ -94,7 +87,7 @@ class RetentionVariables:
         """Return (rows, variables) derivatives by keep probability from those by the axes' retention probabilities."""
         jacobian = np.zeros((rows, len(self.axes)))
         for axis, slope in zip(axes, slopes, strict=True):
-            if has_free_retention(axis):
+            if isinstance(axis, Retention):
                 number = self._number[id(axis)]
                 d = self._sizes[number]
                 jacobian[:, number] = slope * (d / (d - 1) if d > 1 else 0.0)
@@ -104,7 +97,7 @@ class RetentionVariables:
 class LinkageGradients:
     """R_QI of every group with its derivatives, by whichever way the domain's width allows.
 
-    What was asked last is remembered: several sensitive attributes ask of the same groups at the same place.
+    The last values are cached: several sensitive attributes need those of the same groups at the same place.
     """
 
     def __init__(self, evidence: Evidence, variables: RetentionVariables) -> None:
@@ -134,15 +127,10 @@ class LinkageGradients:
 
     def _computed(self, keep: Array, *, slope: bool) -> ValueWithGradient:
         if self.bound is None:
-            return reconstruction_gradient(self._pi, self._geometry, self._moved(keep), slope=slope)
-        retention = self._retention(keep)
+            moved = [self.variables.at(keep, axis) for axis in self.evidence.axes]
+            return reconstruction_gradient(self._pi, self._geometry, moved, slope=slope)
+        retention = [self.variables.retention(keep, axis) for axis in self.evidence.axes]
         return ValueWithGradient(self.bound.value(retention), self.bound.jacobian(retention) if slope else ())
-
-    def _moved(self, keep: Array) -> list[MovableAxis]:
-        return [self.variables.at(keep, axis) for axis in self.evidence.axes]
-
-    def _retention(self, keep: Array) -> list[float]:
-        return [self.variables.retention(keep, axis) for axis in self.evidence.axes]
 
 
 def attribute_constraint(requirement: Requirement, channel: Product, original: Original) -> Smooth:
@@ -179,19 +167,14 @@ def _attribute_constraint(
     if not isinstance(target, Transition):
         return _constraint_with_sets(found, at, linked, variables, name)
 
-    def read(axis: MovableAxis, *, slope: bool) -> ValueWithGradient:
-        if part is None:
-            return sensitive_gradient(shares, axis, slope=slope)
-        return part_gradient(shares, part, axis, slope=slope)
-
     def value(keep: Array) -> Array:
-        own = read(variables.at(keep, target), slope=False).value
+        own = sensitive_gradient(shares, variables.at(keep, target), part, slope=False).value
         ratio: Array = at * linked.value(keep)[found.group] * own.ravel()[flat]
         return ratio - 1
 
     def jacobian(keep: Array) -> Array:
         known = linked.sloped(keep)
-        own = read(variables.at(keep, target), slope=True)
+        own = sensitive_gradient(shares, variables.at(keep, target), part)
         by_own = at * own.value.ravel()[flat]
         columns = [slope[found.group] * by_own for slope in known.slope]
         columns += [at * known.value[found.group] * slope.ravel()[flat] for slope in own.slope]
@@ -293,7 +276,7 @@ def value_share_tests(requirement: Requirement[RiskOptions], policy: Policy) -> 
 
 
 def value_limits(requirement: Requirement[RiskOptions], policy: Policy, name: str) -> list[Fraction]:
-    """Return the limit of each value of a sensitive attribute; 1 where the entry speaks of another value alone."""
+    """Return the limit of each value of a sensitive attribute; 1 where the entry covers only another value."""
     only, domain = requirement.where.get(name), policy.attributes[name].domain or ()
     return [requirement.options.limit_of(v) if only in {None, v} else Fraction(1) for v in domain]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.product.channel import Product
@@ -23,13 +23,7 @@ if TYPE_CHECKING:
 
 @frozen
 class DisclosureFunctions:
-    """The computation of a model of disclosure on product channels.
-
-    Attributes:
-        risks: the numbers of each protected attribute and attacker.
-        finding: of a requirement, from these numbers, assumptions and further related measures.
-        smooth, floor, sufficient, least: as of `Assessor`.
-    """
+    """The computation of a model of disclosure on product channels: numbers, finding, functions of `Assessor`."""
 
     risks: Callable[[Requirement, Product, Original], Iterable[DisclosureRisk]]
     finding: Callable[..., Finding]
@@ -56,15 +50,9 @@ class DisclosureFunctions:
 class DisclosureModel:
     """A model of disclosure, for the assessors of every kind of channel.
 
-    Attributes:
-        name: of the model.
-        reference: the source of the formula.
-        adversary: the attacker.
-        assumptions: of every requirement.
-        unfit: why a requirement cannot be limited to its subgroup, or None.
-        computed: loads the computation of a requirement.
-        layout: as of `Assessor`; also checked when a channel is assessed.
-        foreseen: the same for what fails whatever the table is, which an assessment finds by itself.
+    `unfit` returns why a requirement cannot be limited to its subgroup, `computed` loads the computation of a
+    requirement. `layout` is that of `Assessor`, also checked when a channel is assessed; `foreseen` is the same for
+    failures that do not depend on the table, which an assessment finds by itself.
     """
 
     name: str
@@ -83,15 +71,10 @@ class DisclosureModel:
     def assessor(self) -> Assessor:
         """Return the assessor for product channels."""
 
-        def of_layout(name: str) -> Callable[..., Any]:
-            """Return a function of the computation, for channels with a layout that is not refused."""
-
-            def function(requirement: Requirement, channel: Product, original: Original) -> Any:
-                axes = [(axis.attributes, type(axis)) for axis in channel.axes]
-                refuse_layout(self.layout, requirement, original.policy, axes)
-                return getattr(self.computed(requirement), name)(requirement, channel, original)
-
-            return function
+        def computed(requirement: Requirement, channel: Product, original: Original) -> DisclosureFunctions:
+            axes = [(axis.attributes, type(axis)) for axis in channel.axes]
+            refuse_layout(self.layout, requirement, original.policy, axes)
+            return self.computed(requirement)
 
         return Assessor(
             self.name,
@@ -99,15 +82,15 @@ class DisclosureModel:
             (Axis,),
             Basis.ORIGINAL,
             self.reference,
-            of_layout("assess"),
+            lambda *asked: computed(*asked).assess(*asked),
             self.supports,
-            of_layout("smooth"),
-            holds=of_layout("holds"),
+            lambda *asked: computed(*asked).smooth(*asked),
+            holds=lambda *asked: computed(*asked).holds(*asked),
             layout=lambda *asked: (None if self.layout is None else self.layout(*asked)) or self.foreseen(*asked),
             floor=lambda requirement, *asked: self.computed(requirement).floor(requirement, *asked),
             adversary=self.adversary,
             assumptions=self.assumptions,
             monotone=True,
             sufficient=lambda requirement, *asked: self.computed(requirement).sufficient(requirement, *asked),
-            least=of_layout("least"),
+            least=lambda *asked: computed(*asked).least(*asked),
         )

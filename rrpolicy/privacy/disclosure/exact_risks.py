@@ -1,4 +1,4 @@
-"""Risks in exact integers, for what lies so near its limit that doubles cannot tell.
+"""Risks in exact integers, for numbers so near their limit that doubles cannot decide.
 
 lambda is computed in integers over one denominator. The sum over released combinations is exact where it has few terms,
 else enclosed within 2^-256 of each: what the enclosure cannot decide does not pass.
@@ -77,7 +77,9 @@ class ExactReconstruction:
             return None
         self._left -= cost
         if context != self._context:
-            self._context, self._released = context, self._lambda(context)
+            first, last = np.searchsorted(self.evidence.context, [context, context + 1])
+            people = [int(n) for n in self.evidence.n[first:last]]  # N lambda times the denominator follows
+            self._context, self._released = context, self._carried(context, people)
         codes = self.evidence.codes[group]
         columns = [m[:, code] for (m, _), code in zip(self._matrices, codes, strict=True)]
         chance = reduce(np.multiply.outer, columns, np.array(1, dtype=object))
@@ -116,11 +118,6 @@ class ExactReconstruction:
     def _matrices(self) -> list[tuple[Integers, int]]:
         return [integer_matrix(axis) for axis in self.evidence.axes]
 
-    def _lambda(self, context: int) -> Integers:
-        """Return N lambda times the denominator, in integers, over the released combinations of one context."""
-        first, last = np.searchsorted(self.evidence.context, [context, context + 1])
-        return self._carried(context, [int(n) for n in self.evidence.n[first:last]])
-
     def _carried(self, context: int, weight: Sequence[int]) -> Integers:
         """Return weights of the groups of one context, carried to the released side, times the denominator."""
         first, last = np.searchsorted(self.evidence.context, [context, context + 1])
@@ -148,7 +145,7 @@ def _sum_of_quotients(terms: list[tuple[int, int]], scale: Fraction) -> Rational
 
 
 class ExactSensitive:
-    """c_u R_S(u | alpha) of single groups and values exactly. What was computed is kept: many groups are alike."""
+    """c_u R_S(u | alpha) of single groups and values exactly; cached, as many groups are equal."""
 
     def __init__(self, evidence: Evidence, most: int = MOST_SUMS) -> None:
         """Prepare to decide single values, until `most` sums are spent on axes without listed released values."""

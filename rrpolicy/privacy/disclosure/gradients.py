@@ -1,7 +1,7 @@
-"""How R changes with the retention probabilities: the analytic gradients that an optimiser follows.
+"""The derivatives of R by the retention probabilities: the analytic gradients for an optimiser.
 
 With M the projection on block means, P = rho I + (1 - rho) M and d lambda / d rho_a = (lambda - M_a lambda)/rho_a: one
-pass an axis where another product of m passes would stand. The elementwise square a I + b J in a block has a like rule.
+pass an axis instead of another product of m passes. The elementwise square a I + b J in a block has a similar rule.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from rrpolicy.privacy.disclosure.reconstruction import ReleasedSlab
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rrpolicy.channels.base import Axis
     from rrpolicy.source.counts import Array, Ints
 
 TOGETHER = 2**18
@@ -33,18 +32,14 @@ TINY = 1e-300
 
 @frozen
 class FloatRetention:
-    """A retention axis in doubles: what an optimiser moves, without the cost of fractions.
+    """A retention axis in doubles, for optimisers, without the cost of fractions.
 
-    Attributes:
-        blocks: positions of the categories of each block.
-        keep: p of each block.
-        size: the number of categories.
-        retention: rho of the largest block.
+    `keep` is p of each block, `retention` rho of the largest one.
     """
 
     blocks: tuple[tuple[int, ...], ...]
     keep: tuple[float, ...]
-    size: int
+    original_size: int
     retention: float
 
     @classmethod
@@ -63,14 +58,9 @@ class FloatRetention:
         )
 
     @property
-    def original_size(self) -> int:
-        """Return the number of categories."""
-        return self.size
-
-    @property
     def released_size(self) -> int:
         """Return the number of categories."""
-        return self.size
+        return self.original_size
 
     def column(self, code: int) -> Mapping[int, Fraction]:
         """Refuse: doubles have no exact entries."""
@@ -94,7 +84,7 @@ class FloatRetention:
 
         In a block, y = a x + b sum x with a = p^2 - q^2 and b = q^2, hence x from y, hence a' x + b' sum x.
         """
-        own, other = np.zeros(self.size), np.zeros(self.size)
+        own, other = np.zeros(self.original_size), np.zeros(self.original_size)
         for block, p in zip(self.blocks, self.keep, strict=True):
             d = len(block)
             if d == 1:
@@ -106,7 +96,7 @@ class FloatRetention:
             own[list(block)] = ratio
             other[list(block)] = d * (b_slope - ratio * b) / (a + d * b)
         shape = [1] * back.ndim
-        shape[along] = self.size
+        shape[along] = self.original_size
         slope: Array = own.reshape(shape) * back
         slope += other.reshape(shape) * self._means(back, along)
         return slope
@@ -114,7 +104,7 @@ class FloatRetention:
     def _means(self, x: Array, along: int) -> Array:
         """Return the block means, M x; they broadcast where there is one block."""
         if len(self.blocks) == 1:
-            mean: Array = np.add.reduce(x, axis=along, keepdims=True) / self.size
+            mean: Array = np.add.reduce(x, axis=along, keepdims=True) / self.original_size
             return mean
         return apply_block_exchange(x, along, [(m, 1 / len(m), 1 / len(m)) for m in self.blocks])
 
@@ -139,7 +129,7 @@ def reconstruction_gradient(
 ) -> ValueWithGradient:
     """Return R_QI of every group and its derivatives, from (groups,) shares and slabs that span every axis.
 
-    `axes`: the randomised axes as they are moved; `slope`: whether derivatives are needed.
+    `axes`: the randomised axes in their new place; `slope`: whether derivatives are needed.
     """
     value = 1 / pi
     slopes = tuple(np.zeros(len(pi)) for _ in axes) if slope else ()
@@ -161,43 +151,33 @@ def reconstruction_gradient(
     return ValueWithGradient(pi * value, tuple(pi * s for s in slopes))
 
 
-def sensitive_gradient(shares: Array, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
-    """Return R_S(u | alpha), (groups, categories), and its derivative by the retention probability of the moved axis.
+def sensitive_gradient(
+    shares: Array, axis: MovableAxis, part: Ints | None = None, *, slope: bool = True
+) -> ValueWithGradient:
+    """Return R_S(u | alpha), (groups, values), and its derivative by the retention probability of the moved axis.
 
-    Rows of the (groups, categories) shares sum to 1.
+    Rows of the (groups, categories) shares sum to 1. `part` is (categories,) the value of an attribute that the axis
+    releases with others; None if the axis is only of the attribute.
     """
     released = axis.forward(shares, 1)
     inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
-    back = axis.back(inverse, 1, 2)
-    if not slope or not isinstance(axis, FloatRetention):
-        return ValueWithGradient(shares * back, ())
-    change = axis.back(axis.released_slope(released, 1) * inverse**2, 1, 2)
-    return ValueWithGradient(shares * back, (shares * (axis.square_slope(back, 1) - change),))
-
-
-def part_gradient(cells: Array, part: Ints, axis: MovableAxis, *, slope: bool = True) -> ValueWithGradient:
-    """Return (groups, values) R_S(u | alpha) of an attribute that the axis releases with others, and its derivative.
-
-    Rows of the (groups, categories) shares sum to 1; `part` is (categories,) the attribute's value in each.
-    """
-    released = axis.forward(cells, 1)
-    inverse = np.divide(1.0, released, out=np.zeros_like(released), where=released > 0)
+    moved = axis if slope and isinstance(axis, FloatRetention) else None
+    if part is None:
+        back = axis.back(inverse, 1, 2)
+        if moved is None:
+            return ValueWithGradient(shares * back, ())
+        change = moved.back(moved.released_slope(released, 1) * inverse**2, 1, 2)
+        return ValueWithGradient(shares * back, (shares * (moved.square_slope(back, 1) - change),))
     values = int(part.max()) + 1
-    value, slopes = np.zeros((len(cells), values)), np.zeros((len(cells), values))
-    sloped = slope and isinstance(axis, FloatRetention)
-    falls = axis.released_slope(released, 1) * inverse if sloped and isinstance(axis, FloatRetention) else released
+    value, slopes = np.zeros((len(shares), values)), np.zeros((len(shares), values))
+    falls = released if moved is None else moved.released_slope(released, 1) * inverse
     for u in range(values):
-        mine = np.where(part == u, cells, 0.0)
+        mine = np.where(part == u, shares, 0.0)
         share = mine.sum(axis=1)
         own = axis.forward(mine, 1)
         read = own * inverse
         np.divide((own * read).sum(axis=1), share, out=value[:, u], where=share > 0)
-        if isinstance(axis, FloatRetention) and sloped:
-            change = (read * (2 * axis.released_slope(own, 1) - own * falls)).sum(axis=1)
+        if moved is not None:
+            change = (read * (2 * moved.released_slope(own, 1) - own * falls)).sum(axis=1)
             np.divide(change, share, out=slopes[:, u], where=share > 0)
-    return ValueWithGradient(value, (slopes,) if sloped else ())
-
-
-def has_free_retention(axis: Axis) -> bool:
-    """Whether an axis has a retention probability to look for."""
-    return isinstance(axis, Retention)
+    return ValueWithGradient(value, () if moved is None else (slopes,))

@@ -66,7 +66,8 @@ def finite_linkage_measure(evidence: Evidence, group: Ints) -> tuple[Companion, 
     for context in np.unique(evidence.context[group[group < evidence.mixed]]):
         first, last = (int(at) for at in np.searchsorted(evidence.context, [context, context + 1]))
         people = [int(n) for n in evidence.n[first:last]]
-        left -= _product_count(sum(people), len(people), cells)
+        steps, records = sum(people) * cells * (1 + len(people)), sum(people)
+        left -= steps if steps > MOST_PRODUCTS else steps * comb(records + cells - 1, records)
         if left < 0:
             return ()
         matrices = [integer_matrix(axis)[0] for axis in evidence.axes]
@@ -74,12 +75,6 @@ def finite_linkage_measure(evidence: Evidence, group: Ints) -> tuple[Companion, 
         asked = group[(group >= first) & (group < last)] - first
         largest = max(largest, *exact_linkage_chances(laws, people, asked.tolist()))
     return (Companion(NAME, Measure(float(largest)), Basis.ORIGINAL, MEANING),)
-
-
-def _product_count(people: int, groups: int, cells: int) -> int:
-    """Return an upper bound of the number of products; beyond `MOST_PRODUCTS` a rough one."""
-    steps = people * cells * (1 + groups)
-    return steps if steps > MOST_PRODUCTS else steps * comb(people + cells - 1, people)
 
 
 def exact_linkage_chances(laws: list[Law], people: list[int], groups: list[int]) -> Iterator[Fraction]:
@@ -99,7 +94,6 @@ def exact_linkage_chances(laws: list[Law], people: list[int], groups: list[int])
 
 
 def _released_table_probabilities(laws: list[Law], people: list[int], cells: int) -> Chances:
-    """Return the chance of each table of released counts."""
     found: Chances = {(0,) * cells: 1}
     for law, n in zip(laws, people, strict=True):
         for _ in range(n):
@@ -113,7 +107,6 @@ def _released_table_probabilities(laws: list[Law], people: list[int], cells: int
 
 
 def _released_distribution(matrices: Sequence[Integers], codes: Codes) -> Law:
-    """Return the distribution of the released combination of one group."""
     columns = [matrix[:, code] for matrix, code in zip(matrices, codes, strict=True)]
     chance = np.ravel(reduce(np.multiply.outer, columns, np.array(1, dtype=object)))
     return {cell: int(own) for cell, own in enumerate(chance) if own}
@@ -123,8 +116,7 @@ def _released_distribution(matrices: Sequence[Integers], codes: Codes) -> Law:
 class LinkageChances(DisclosureRisk):
     """The chance of linking of every group that an entry covers; `share` is that on the original table.
 
-    Attributes:
-        percentile: limits the mean over this percentage of the people, those most at risk; None for the maximum.
+    `percentile`: the mean over this percentage of the people, those most at risk, is limited; None for the maximum.
     """
 
     percentile: Fraction | None

@@ -1,4 +1,4 @@
-"""What a policy asks of identity disclosure, and who the attacker is. Light: read when a policy is checked."""
+"""Options of identity disclosure, and its attacker. Light: imported when a policy is checked."""
 
 from __future__ import annotations
 

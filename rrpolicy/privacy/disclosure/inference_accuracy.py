@@ -43,11 +43,8 @@ CERTAIN = (
 class GroupHomogeneity:
     """The disclosure by the joint table itself, however it is randomised.
 
-    Attributes:
-        group_inference: the largest share of one value in a group: an attacker who knows the joint table guesses it.
-        excluded: (group, value) pairs that do not occur.
-        groups: groups with a single value.
-        people: people in them.
+    The largest share of one value in a group, which an attacker who knows the joint table guesses; (group, value) pairs
+    that do not occur; groups with a single value, and people in them.
     """
 
     group_inference: float

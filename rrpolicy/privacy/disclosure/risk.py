@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,12 +22,10 @@ from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOpt
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT, snap_to_limit
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.counts import Array, Codes, Ints
 
-Mask: TypeAlias = "npt.NDArray[np.bool_]"
 OTHER_VALUES = "the others"
 SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"
 PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"

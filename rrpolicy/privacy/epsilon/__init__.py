@@ -1,1 +1,1 @@
-"""What a product channel exposes of a record, in exact ratios: k and epsilon, and what stands beside them."""
+"""The privacy loss of a record by a product channel, in exact ratios: k, epsilon, and related measures."""

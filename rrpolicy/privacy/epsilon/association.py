@@ -1,4 +1,4 @@
-"""How strongly what is assumed unlinkable goes with what is randomised: a statistic of the original, for audit only."""
+"""Associations of columns assumed unlinkable with randomised ones: statistics of the original, for audit only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What models of ratios share: product channels, everybody, and all records of a unit together."""
+"""The common part of models of ratios: product channels, everybody, and all records of a unit together."""
 
 from __future__ import annotations
 
@@ -50,13 +50,8 @@ def scoped_assessor(  # noqa: PLR0917 those of `assessor`
         record=lambda requirement: requirement.options.scope == "record",
         words=lambda requirement: words(requirement.options),
         cap=lambda requirement, _: cap(requirement),
-        ratio=_axis_ratio,
+        ratio=lambda axis: None if (found := axis.max_ratio()) is None else float(found),
     )
-
-
-def _axis_ratio(axis: Axis) -> float | None:
-    ratio = axis.max_ratio()
-    return None if ratio is None else float(ratio)
 
 
 def ratio_assessor(
@@ -104,7 +99,8 @@ def epsilon_cap(
     alone = size == 1
     constant = sum((UNREACHABLE for axis in sought if len(axis.blocks) > 1), -cap)
     for axis in channel.axes:
-        if isinstance(axis, Retention) or (isinstance(axis, Identity) and _is_out_of_scope(axis, record=record)):
+        public = isinstance(axis, Identity) and (not record or axis.released.assume_unlinkable is not None)
+        if public or isinstance(axis, Retention):
             continue
         ratio = fixed(axis)
         constant += UNREACHABLE if ratio is None else math.log(ratio)
@@ -124,7 +120,3 @@ def epsilon_cap(
         return odds
 
     return Smooth(value, jacobian, name)
-
-
-def _is_out_of_scope(axis: Identity, *, record: bool) -> bool:
-    return not record or axis.released.assume_unlinkable is not None

@@ -1,6 +1,6 @@
-"""What a product channel exposes of a record, in the two scopes: exact ratios that k and epsilon are made of.
+"""The privacy loss of a record by a product channel, in two scopes: the exact ratios of k and epsilon.
 
-*Record scope*: every released attribute counts; one that is released unchanged identifies whoever has a rare value.
+*Record scope*: every released attribute counts; one that is released unmodified identifies people with a rare value.
 *Attribute scope*: neighbours differ in the randomised attributes; what is released unchanged is public context.
 """
 
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
 PUBLIC_RECORDS = "The number of records is public."
 
 LINKING = "1/k"
-"""Names the largest chance of linking a person to a record, where it stands beside a finding."""
+"""The name of the largest chance of linking a person to a record, as a related measure."""
 ATTACKER = "an attacker who knows everybody's original values"
-"""Whom it speaks of, as every page names him: what he does not know is whose record is which."""
+"""The attacker of that chance, in the words of every page: the owners of the records are unknown."""
 ATTACKER_OF_ONE = "an attacker who knows one person's quasi-identifiers"
-"""Whom identity disclosure speaks of, and classes of records, which agree in them."""
+"""The attacker of identity disclosure, and of classes of records, which agree in them."""
 DOUBTFUL_CRAMERS_V = 0.05
 """Cramér's V from which an `assume_unlinkable` is warned about."""
 
 
 @frozen
 class ScopeLoss:
-    """What a channel lets an adversary tell apart, who links all records of a unit with each other.
+    """The privacy loss of a channel, for an adversary who links all records of a unit with each other.
 
     Attributes:
-        record: e^epsilon of a whole unit in record scope; None stands for infinity.
-        attribute: e^epsilon of a whole unit in attribute scope; None stands for infinity.
+        record: e^epsilon of a whole unit in record scope; None for infinity.
+        attribute: e^epsilon of a whole unit in attribute scope; None for infinity.
         cross: product of the smallest cross ratios of one record in record scope.
-        unchanged: attributes in record scope that are released as they are, with two values or more.
-        randomised: attributes that are not.
+        unchanged: attributes in record scope that are released unmodified, with two values or more.
+        randomised: the other attributes.
         unlinkable: columns taken out of record scope, with the policy's reason.
         max_records: the most records of a unit.
     """
@@ -60,7 +60,7 @@ class ScopeLoss:
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what record scope rests on because the policy says so."""
+        """Return the policy's assumptions in record scope."""
         return tuple(
             f"'{c.name}' is assumed unlinkable ({c.assume_unlinkable}): the adversary neither knows it of anyone nor "
             "knows how it goes with the randomised attributes. Its own values are not protected: it is released "
@@ -70,7 +70,7 @@ class ScopeLoss:
 
     @property
     def record_of(self) -> str:
-        """Return the sentences that say what a record is made of, in record scope, and what is told of it anyway."""
+        """Return sentences on the parts of a record in record scope, and on columns that are released in addition."""
         parts = (*self.randomised, *self.unchanged)
         made = f" A record is here made of {_quoted_list(parts)}." if parts else ""
         if not self.unlinkable:
@@ -84,7 +84,7 @@ class ScopeLoss:
 
     @property
     def randomised_are(self) -> str:
-        """Return the sentence that says of what attribute scope speaks."""
+        """Return the sentence on the attributes in attribute scope."""
         return f" Randomised: {_quoted_list(self.randomised) or 'nothing'}."
 
     @property
@@ -165,7 +165,7 @@ def k_of_cross_ratio(cross: Fraction, records: int) -> Fraction:
 
 
 def record_epsilon_measure(exposed: ScopeLoss) -> Companion:
-    """Return epsilon in record scope, to stand beside another number."""
+    """Return epsilon in record scope, as a related measure."""
     return Companion(
         "epsilon, record scope",
         epsilon_of_ratio(exposed.record),
@@ -176,7 +176,7 @@ def record_epsilon_measure(exposed: ScopeLoss) -> Companion:
 
 
 def attribute_epsilon_measure(exposed: ScopeLoss) -> Companion:
-    """Return epsilon in attribute scope, to stand beside another number."""
+    """Return epsilon in attribute scope, as a related measure."""
     return Companion(
         "epsilon, attribute scope",
         epsilon_of_ratio(exposed.attribute),

@@ -265,16 +265,15 @@ def certain_guess_reason(sensitive: str) -> str:
 
 
 def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:
-    from rrpolicy.privacy.disclosure import best_guess, constraint, minimum_risk, retention_cap
+    from rrpolicy.privacy.disclosure import best_guess, constraint, guess_constraints, minimum_risk
     from rrpolicy.privacy.disclosure.attribute import protected_attribute_risks
-    from rrpolicy.privacy.disclosure.reading_constraint import correct_inference_constraint
     from rrpolicy.privacy.disclosure.risk import attribute_finding
 
     if requirement.options.measure.guessed:
         return DisclosureFunctions(
             best_guess.protected_attribute_guesses,
             attribute_finding,
-            retention_cap.guess_constraint,
+            guess_constraints.guess_constraint,
             minimum_risk.guess_minimum,
             lambda *_: (),
             best_guess.unreachable_limit,
@@ -283,7 +282,7 @@ def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) 
     return DisclosureFunctions(
         protected_attribute_risks,
         attribute_finding,
-        correct_inference_constraint if reading else constraint.attribute_constraint,
+        guess_constraints.correct_inference_constraint if reading else constraint.attribute_constraint,
         minimum_risk.correct_inference_minimum if reading else minimum_risk.attribute_minimum,
         constraint.value_share_tests,
     )

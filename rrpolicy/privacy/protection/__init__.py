@@ -1,1 +1,1 @@
-"""How strong a release is: what an attacker attains without it and with it, and the grade that follows."""
+"""The protection of a release: the success of an attacker without it and with it, and the grade that follows."""

@@ -1,4 +1,4 @@
-"""How strong a planned release is: the ladder of every sensitive column, and the chance that a record is found.
+"""The protection of a planned release: the ladder of every sensitive column, and the chance that a record is found.
 
 An attacker knows a person's quasi-identifiers. *By record* he knows as well which released record is the person's, and
 reads it (`reading`). *By person* he finds that record with the chance L, the probability that a record drawn by its
@@ -72,20 +72,17 @@ from rrpolicy.privacy.units import k_of_units
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from rrpolicy.channels.base import Channel
     from rrpolicy.channels.table import Column
     from rrpolicy.policy.model import Policy
+    from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
-
-    Mask = npt.NDArray[np.bool_]
 
 MOST_VALUES = 20
 """Values of a column that are reported one by one, those with the largest rise first."""
 SURE = 1 - 1e-9
-"""A probability from which on an attacker is taken to be certain."""
+"""The least probability of an attacker who counts as certain."""
 MOST_CELLS = 1 << 22
 """Released cells of the quasi-identifiers beyond which the chance of finding a record is bounded by 1/k."""
 BARELY = 0.05
@@ -97,13 +94,13 @@ NO_TABLE = "only epsilon is known without the table"
 
 @frozen(slots=False)
 class AttackerView:
-    """The people of a table, by what an attacker knows and by the sensitive value.
+    """The people of a table, by the attacker's knowledge and by the sensitive value.
 
     Attributes:
-        counts: (groups, cells) people; groups agree in all that is known of them.
+        counts: (groups, cells) people; groups agree in all known attributes.
         part: (cells,) the value of each cell.
         labels: of the values.
-        like: (groups,) which statistics speak of a group: people whose released quasi-identifiers agree.
+        like: (groups,) the people whose statistics apply to a group: their released quasi-identifiers agree.
         link: (groups, cells) the chance that a person's record is found.
         standing: of that chance.
         exact: whether groups and values are released with certainty, so that anybody can count released groups.
@@ -144,7 +141,8 @@ def assess_protection(channel: Channel, original: Original | int, policy: Policy
     """Return the protection of a release; given only the number of records, its grade follows from the channel."""
     sensitive = [a for a in policy.released if a.role is Role.SENSITIVE]
     if isinstance(original, int) or not original.records:
-        grades = [_epsilon_grade(_joint_epsilon(channel, policy, a.name)) for a in sensitive]
+        totals = [_joint_epsilon(channel, policy, a.name) for a in sensitive]
+        grades = [ProtectionGrade.NONE if total is None else EPSILON.grade(total.value) for total in totals]
         return ReleaseProtection(worst_grade(grades) if grades else ProtectionGrade.NONE, NO_TABLE, None, ())
     linking = _record_linkage(channel, original)
     ladders = tuple(_column_inference(channel, original, a.name) for a in sensitive)
@@ -163,7 +161,6 @@ def _is_category_product(channel: Channel, policy: Policy) -> TypeGuard[Product]
 
 
 def _record_linkage(channel: Channel, original: Original) -> RecordLinkage:
-    """Return how well a record is found."""
     chance, n, standing = _linkage_chances(channel, original)
     most = float(chance.max())
     return RecordLinkage(
@@ -178,7 +175,7 @@ def _record_linkage(channel: Channel, original: Original) -> RecordLinkage:
 
 
 def _linkage_without_assumption(channel: Channel, original: Original) -> LinkageWithoutAssumption | None:
-    """Return how well a record is found by an attacker who knows all columns that are released exactly."""
+    """Return the chances that a record is found by an attacker who knows all columns that are released exactly."""
     bounded = isinstance(channel, SuppressionChannel)
     product = _identity_release(original) if bounded else channel
     product = product.untouched() if isinstance(product, AnatomyChannel) else product
@@ -195,7 +192,7 @@ def _linkage_without_assumption(channel: Channel, original: Original) -> Linkage
 
 
 def _linkage_chances(channel: Channel, original: Original) -> tuple[Array, Ints, Standing]:
-    """Return the chance of being found of each kind of people, how many they are, and the standing of the chances."""
+    """Return the chance of being found of each kind of people, their number, and the standing of the chances."""
     if isinstance(channel, SuppressionChannel):
         people = _suppressed_view(channel, original)
         kinds = people.counts > 0
@@ -224,7 +221,6 @@ def _finding_chances(product: Product, original: Original, evidence: Evidence) -
 
 
 def _column_inference(channel: Channel, original: Original, name: str) -> ColumnInference:
-    """Return the ladder of one sensitive column."""
     if not original.policy.attributes[name].categorical:
         return _numeric_column_inference(channel, original, name)
     reads = ""
@@ -246,7 +242,7 @@ def _column_inference(channel: Channel, original: Original, name: str) -> Column
 
 
 def _attacker_view(product: Product, original: Original, name: str) -> AttackerView:
-    """Return the people of a table by all that an attacker knows and by the cells that release a sensitive column."""
+    """Return the people of a table by the attacker's knowledge and by the cells that release a sensitive column."""
     told = split_axes(product, original.policy, name)
     assert told.sensitive is not None
     return _gather_view(product, original, name, told)[0]
@@ -276,7 +272,7 @@ def _gather_view(
 
 
 def _visible_group_sizes(evidence: Evidence, told: KnownAndSensitive, policy: Policy) -> Ints:
-    """Return (groups,) the number of the people whose quasi-identifiers are released alike, where that is certain."""
+    """Return (groups,) the number of the people whose quasi-identifiers are released equally, where that is certain."""
     columns: list[Ints] = []
     start = 0
     for axis in told.known:
@@ -293,7 +289,7 @@ def _visible_group_sizes(evidence: Evidence, told: KnownAndSensitive, policy: Po
 def _inference_with_best_column(
     product: Product, original: Original, name: str
 ) -> tuple[AttackerView, GuessOutcome, str]:
-    """Return the people, what is read of a known record, and the column, released exactly, that helps to read it."""
+    """Return the people, the guess from a known record, and the column, released exactly, that helps to guess."""
     told = split_axes(product, original.policy, name)
     axis = told.sensitive
     assert axis is not None
@@ -342,7 +338,6 @@ def _count_by_column(original: Original, column: Column, own: tuple[str, ...]) -
 
 
 def _add_known_column(told: KnownAndSensitive, product: Product, column: Column) -> KnownAndSensitive:
-    """Return what is known, with a column that is released exactly."""
     if not column.labels:
         return told if column in told.carried else replace(told, carried=(*told.carried, column))
     axis = next(a for a in product.axes if isinstance(a, Identity) and a.released == column)
@@ -374,7 +369,6 @@ def _look_up_rows(rows: Codes, numbers: Array, wanted: Codes) -> Array:
 
 
 def _suppressed_view(channel: SuppressionChannel, original: Original) -> AttackerView:
-    """Return the people of a table of which some are suppressed."""
     parted = suppressed_counts(channel, original)
     top, bottom = parted.chance
     counts = parted.evidence.histograms
@@ -387,7 +381,7 @@ def _suppressed_view(channel: SuppressionChannel, original: Original) -> Attacke
 def _inference_levels(
     people: AttackerView, reading: GuessOutcome, name: str, total: Measure | None, reads: str
 ) -> ColumnInference:
-    """Return the ladder of what people are read by."""
+    """Return the ladder of a column, from the guesses of people."""
     n = people.counts.sum()
     overall = people.by_value(np.ones(people.counts.shape)) / n
     statistics = guess_without_record(people.pooled(people.like), people.shares, people.part).of_groups(people.like)
@@ -417,7 +411,9 @@ def _inference_levels(
 
     totals = people.pooled(people.like)
     one = len(occurs) == 1
-    alike = (_sum_by_value(totals, people) > 0).sum(axis=1) == 1
+    of_values = np.zeros((len(totals), len(people.labels)), dtype=np.int64)
+    np.add.at(of_values.T, people.part, totals.T)
+    alike = (of_values > 0).sum(axis=1) == 1
     homogeneous = int(totals[alike & (totals.sum(axis=1) > 1)].sum())
     sure = (reading.probability >= SURE) & (reading.standing is not Standing.ESTIMATE)
     known = float(people.counts[sure].sum())
@@ -473,20 +469,13 @@ def _value_inferences(
     )
 
 
-def _sum_by_value(cells: Ints, people: AttackerView) -> Ints:
-    """Return (groups, values) sums of (groups, cells) people."""
-    total = np.zeros((len(cells), len(people.labels)), dtype=np.int64)
-    np.add.at(total.T, people.part, cells.T)
-    return total
-
-
 def _identity_release(original: Original) -> Product:
-    """Return the release of all columns as they are, which bounds that of a channel that is not known here."""
+    """Return the release of all columns unmodified, which bounds that of an unknown channel."""
     return Product.of(original.policy.released, ())
 
 
 def _numeric_column_inference(channel: Channel, original: Original, name: str) -> ColumnInference:
-    """Return the ladder of a column without categories, which is released as it is: counted value by value."""
+    """Return the ladder of a column without categories, which is released unmodified: counted value by value."""
     product = channel if isinstance(channel, Product) else _identity_release(original)
     told = split_axes(product, original.policy, name)
     evidence = gather_evidence(original, replace(told, sensitive=None))
@@ -578,7 +567,7 @@ def _guess_by_others(group: Ints, value: Ints, n: Ints) -> tuple[Array, Array, M
 
 
 def _count_equal_weights(group: Ints, weight: Array, wanted_group: Ints, wanted: Array) -> Ints:
-    """Return how many entries of the wanted groups have the weights that are wanted of them."""
+    """Return the number of entries with each wanted group and weight."""
     levels = np.unique(np.round(np.concatenate((weight, wanted)), DIGITS))
     here, there = (np.searchsorted(levels, np.round(x, DIGITS)) for x in (weight, wanted))
     number, counts = np.unique(group * len(levels) + here, return_counts=True)
@@ -602,10 +591,6 @@ def _column_grade(
         if noisy.rank < hidden.rank:
             return noisy, EPSILON.decided(total.value)
     return hidden, deciding[0].decided(deciding[1])
-
-
-def _epsilon_grade(total: Measure | None) -> ProtectionGrade:
-    return ProtectionGrade.NONE if total is None else EPSILON.grade(total.value)
 
 
 def _joint_epsilon(channel: Channel, policy: Policy, name: str) -> Measure | None:

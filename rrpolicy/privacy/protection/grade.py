@@ -5,7 +5,7 @@ an attacker more in every number is never graded better.
 
 References:
     European Medicines Agency 2018, "External guidance on the implementation of policy 0070", section 5.4, and Health
-    Canada 2019, "Public release of clinical information", for a chance of 0.09 (11 people who look alike) when anybody
+    Canada 2019, "Public release of clinical information", for a chance of 0.09 (11 people with equal data) when anybody
     may have the data; Hundepool et al. 2012, "Statistical disclosure control", and the CMS cell size policy, for groups
     of 5 to 20; Dwork, Kohli, Mulligan 2019, "Differential privacy in practice: expose your epsilons!", and NIST SP
     800-226 (2025), for values of epsilon in use: 1 and below, up to 3, up to 8, and above 20 no protection by itself.
@@ -23,7 +23,7 @@ from rrpolicy.report_blocks import percent
 
 
 class ProtectionGrade(StrEnum):
-    """How strongly people are protected, from the best to the worst."""
+    """Protection of people, from the best to the worst grade."""
 
     STRONG = "strong"
     LIMITED = "limited"
@@ -81,7 +81,7 @@ class GradeRule:
         return f"{self.words.format(self.figure(number))} ({grade.value}: {end} {limit})"
 
     def figure(self, number: float) -> str:
-        """Return a number as it is read: an epsilon as it is, a difference in points, all others as percentages."""
+        """Return a number for readers: an epsilon unmodified, a difference in points, all others as percentages."""
         if self.name == "epsilon":
             return f"{number:.3g}"
         text = percent(number, 1)
@@ -135,5 +135,3 @@ EPSILON = GradeRule(
     (Fraction(1), Fraction(3), Fraction(8)),
     "values of epsilon in use: Dwork, Kohli, Mulligan 2019; NIST SP 800-226",
 )
-VACUOUS_EPSILON = 20
-"""Above this epsilon a limit limits nothing."""

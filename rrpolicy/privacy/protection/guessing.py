@@ -1,4 +1,4 @@
-"""The value that an attacker reads of a released record, with what the other people in the table tell him beforehand.
+"""The value that an attacker reads of a released record, with the statistics of the other people in the table.
 
 Of the people who agree with a person in the quasi-identifiers, he knows how many have each value, the person left out,
 and the shares in the whole table, which count as one person more. Of n_w people with the value w, shares s_w and a
@@ -51,13 +51,9 @@ TIE_TOLERANCE = 1e-12
 
 @frozen(slots=False)
 class GuessOutcome:
-    """What is read of people, by group and value.
+    """(groups, cells) the chance that the best guess is right, and the expected probability given to the true value.
 
-    Attributes:
-        right: (groups, cells) the chance that the best guess is the true value.
-        probability: (groups, cells) the probability that is given to the true value, expected over what is released.
-        standing: of both.
-        error: (groups, cells) standard errors of estimates, the larger of both; None where nothing is estimated.
+    `error` are standard errors of estimates, the larger of both; None where nothing is estimated.
     """
 
     right: Array
@@ -115,7 +111,7 @@ def guess_from_group(channel: AnatomyChannel, counts: Ints, shares: Array) -> Gu
 
 
 def _replica_guesses(mates: Mapping[int, tuple[Mask, Array]], counts: Ints, shares: Array) -> GuessOutcome:
-    """Return the reading by which values stand beside each value in a group, replica by replica, and their factors."""
+    """Return the guess from the other values in a group, replica by replica, and their factors."""
     right, probability, error = (np.zeros(counts.shape) for _ in range(3))
     for own, (others, factor) in mates.items():
         held = [np.flatnonzero(column) for column in others.T]
@@ -138,13 +134,12 @@ def _replica_guesses(mates: Mapping[int, tuple[Mask, Array]], counts: Ints, shar
 
 
 def _for_distinct_counts(counts: Ints, of: Callable[[Ints], GuessOutcome]) -> GuessOutcome:
-    """Return readings of groups, computed once for groups with the same counts, some groups at a time."""
+    """Return guesses for groups, computed once for groups with the same counts, some groups at a time."""
     first, place = distinct_row_index(counts)
     return of(counts[first]).of_groups(place)
 
 
 def _guess_by_matrix(probabilities: Array, counts: Ints, shares: Array, part: Ints) -> GuessOutcome:
-    """Return the reading of a matrix, (released, cells)."""
     step = max(1, _CHUNK // max(probabilities.shape))
     found = [_guess_chunk(probabilities, counts[i : i + step], shares, part) for i in range(0, len(counts), step)]
     return GuessOutcome(np.concatenate([f.right for f in found]), np.concatenate([f.probability for f in found]))
@@ -184,7 +179,7 @@ def _guess_chunk(probabilities: Array, counts: Ints, shares: Array, part: Ints) 
 
 
 def _guess_from_sets(axis: Sets, counts: Ints, shares: Array) -> GuessOutcome:
-    """Return the reading of sets of values: the true one, and others that are drawn with equal chances."""
+    """Return the guess from sets of values: the true one, and others that are drawn with equal chances."""
     size, drawn = counts.shape[1], axis.set_size - 1
     right, probability, exact = np.zeros(counts.shape), np.zeros(counts.shape), True
     for cell in range(size):
@@ -206,6 +201,6 @@ def _guess_from_sets(axis: Sets, counts: Ints, shares: Array) -> GuessOutcome:
 
 
 def _naming_frequency(below: int, tied: int, size: int, drawn: int) -> float:
-    """Return how often a value is named in its own sets, with so many less likely values and equally likely ones."""
+    """Return how often a value is named in its sets, with so many less likely values and equally likely ones."""
     ways = sum(comb(int(below), drawn - j) * comb(int(tied), j) / (j + 1) for j in range(min(int(tied), drawn) + 1))
     return ways / comb(size - 1, drawn)

@@ -1,4 +1,4 @@
-"""What an attacker attains without a release and with it: plain results, read back from documents without the table."""
+"""The success of an attacker without a release and with it: results that documents contain, without the table."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from rrpolicy.privacy.protection.grade import ProtectionGrade
 
 @frozen
 class InferenceLevel:
-    """What an attacker attains with one kind of knowledge.
+    """The success of an attacker with one kind of knowledge.
 
     Attributes:
-        guess: how often the best guess of the value is right, over all people.
+        guess: the share of right guesses, over all people.
         worst: the probability given to the true value of the person for whom the records raise it most.
         certain: people whose value the attacker knows for certain.
     """
@@ -27,13 +27,13 @@ class ValueInference:
     """The probability that an attacker gives to one value, on average over the people who have it.
 
     Attributes:
-        value: as it is released or generalised.
+        value: the released, or generalised, one.
         people: who have it.
-        overall: knowing only overall shares.
-        statistics: knowing the statistics of people with the same quasi-identifiers.
-        record: knowing which released record is the person's.
+        overall: with only overall shares.
+        statistics: with the statistics of people with the same quasi-identifiers.
+        record: with the knowledge of the person's released record.
         person: with the released records, having to find the person's record first.
-        rise: how much the records raise the probability for any one of these people, by person.
+        rise: the largest rise of the probability by the records for any one of these people, by person.
     """
 
     value: str
@@ -47,23 +47,23 @@ class ValueInference:
 
 @frozen
 class ColumnInference:
-    """What an attacker attains of one sensitive column, without the release and with it.
+    """The success of an attacker at one sensitive column, without the release and with it.
 
     Attributes:
         of: the column, as the policy names it.
         worst: the value of the person for whom the records raise the probability of the true value most.
-        overall: knowing only overall shares.
-        statistics: knowing the shares among all other people with the same quasi-identifiers.
-        record: knowing as well which released record is the person's.
+        overall: with only overall shares.
+        statistics: with the shares among all other people with the same quasi-identifiers.
+        record: with the knowledge of the person's released record as well.
         person: with all released records, having to find the person's record first.
-        rise: how much they raise it for that person, by person.
-        record_rise: how much a known record raises it most, for whomever that is.
-        epsilon: of all sensitive columns together, for an attacker who knows the record; None where there is none.
+        rise: the rise of the probability for that person, by person.
+        record_rise: the largest rise by a known record, for any person.
+        epsilon: of all sensitive columns together, for an attacker who knows the record; None if infinite.
         given_away: people in released groups in which everybody has the same value.
         values: each value's own numbers, those with the largest rise first.
         reads: the column, released exactly, that helps to read the value; "" if none does.
         grade: of this column.
-        rule: which rule decided, with its number.
+        rule: the rule that decided, with its number.
     """
 
     of: str
@@ -84,10 +84,10 @@ class ColumnInference:
 
 @frozen
 class LinkageWithoutAssumption:
-    """How well a record is found by an attacker who also knows columns that are assumed to link nobody.
+    """The chance of being found by an attacker who also knows columns that are assumed unlinkable.
 
     Attributes:
-        columns: that are released exactly, and assumed to link nobody.
+        columns: those, released exactly.
         mean: the chance, on average over people.
         worst: the chance for the person who is found best.
     """
@@ -99,16 +99,16 @@ class LinkageWithoutAssumption:
 
 @frozen
 class RecordLinkage:
-    """How well an attacker finds a person's record, who knows the person's quasi-identifiers.
+    """The chance that an attacker who knows a person's quasi-identifiers finds the person's record.
 
     Attributes:
         without: the chance of drawing the record among all.
         mean: the chance, on average over people.
         worst: the chance for the person who is found best.
         certain: people whose record is found for certain.
-        assumption: the chances without the assumption that columns link nobody; None if none is assumed.
+        assumption: the chances without the assumption that columns are unlinkable; None if none is assumed.
         grade: of re-identification.
-        rule: which rule decided, with its number.
+        rule: the rule that decided, with its number.
     """
 
     without: Measure
@@ -122,12 +122,12 @@ class RecordLinkage:
 
 @frozen
 class ReleaseProtection:
-    """How strong a release is.
+    """The protection of a release.
 
     Attributes:
-        grade: of the whole: that of the worst sensitive column; that of re-identification where there is none.
-        rule: which rule decided, with its number.
-        linking: how well a person's record is found; None without the table.
+        grade: of the worst sensitive column; of re-identification where there is none.
+        rule: the rule that decided, with its number.
+        linking: the chance that a person's record is found; None without the table.
         ladders: one for each sensitive column that is released.
     """
 
