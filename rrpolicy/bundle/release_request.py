@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
-from rrpolicy.bundle.key_disposition import KeyDisposition
 from rrpolicy.bundle.staging import Staging, stage
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
@@ -22,8 +21,9 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
+from rrpolicy.options import ReleaseOptions, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
-from rrpolicy.planning.key_storage import KeyLocation
+from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, KeyStorage, key_location
 from rrpolicy.planning.keys import (
     KeyFile,
     SeriesKey,
@@ -38,7 +38,7 @@ from rrpolicy.planning.keys import (
 )
 from rrpolicy.planning.ledger_account import Account, ApprovalCheck, LedgerBackend
 from rrpolicy.planning.plan import Plan, make_plan
-from rrpolicy.planning.plan_request import PlannedRelease, Progress
+from rrpolicy.planning.plan_request import PlannedRelease
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.series import SeriesState
 from rrpolicy.planning.waivers import Terms
@@ -47,7 +47,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization.writing import plain
-from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.source.memory.input_table import InputTable, input_table
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.tuning_source import open_tuning_table
 
@@ -108,6 +108,51 @@ class WrittenBundle:
 
 
 @frozen
+class KeyDisposition:
+    """The intended disposition of the key.
+
+    Attributes:
+        at: the file in which it is kept, or the secret from which it is derived; None: it is destroyed.
+        protect: the passphrase for a new file; None for none.
+    """
+
+    at: KeyLocation | None
+    protect: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a passphrase without a file.
+
+        Raises:
+            PolicyError: RR250.
+        """
+        if self.protect is not None and self.path is None:
+            raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file."""
+        return self.at if isinstance(self.at, Path) else None
+
+    @property
+    def secret(self) -> ExternalSecret | None:
+        """Return the external secret."""
+        return self.at if isinstance(self.at, ExternalSecret) else None
+
+    @property
+    def exists(self) -> bool:
+        """Return whether the file exists."""
+        return self.path is not None and self.path.exists()
+
+    def custody(self, drawn_with: KeyFile | SeriesKey) -> KeyStorage:
+        """Return the storage stated in audit/ of the key with which a release was drawn."""
+        if self.secret is not None:
+            return self.secret.custody
+        if self.path is None:
+            return KeyStorage.DESTROYED
+        return KeyStorage.FILE if drawn_with.passphrase is None else KeyStorage.PROTECTED
+
+
+@frozen
 class ReleaseOrder:
     """The inputs of one release.
 
@@ -126,32 +171,29 @@ class ReleaseOrder:
     plan_file: Path | None = None
 
 
-@frozen(kw_only=True)
-class ReleaseOptions:
-    """How a release is made; see `rrpolicy.release`. `approve` requires that the policy was approved."""
+def run_release(
+    what: ReleaseInput, out: Path, accounts: LedgerBackend, approve: ApprovalCheck, options: ReleaseOptions
+) -> WrittenBundle:
+    """Write a release; see `rrpolicy.release` for the errors.
 
-    label: str | None
-    root: Path | None
-    terms: Terms
-    progress: Progress
-    accounts: LedgerBackend
-    approve: ApprovalCheck
-    key: KeyLocation | None = None
-    protect: bytes | None = field(default=None, repr=False)
-    sink: str | None = None
-    replaces: str | None = None
-
-
-def run_release(what: ReleaseInput, out: Path, handed: InputTable, options: ReleaseOptions) -> WrittenBundle:
-    """Write a release; see `rrpolicy.release` for the errors."""
-    order, key = _release_order(what, handed, options.root), options.key
-    files = _named_sink(order.opened.registry, options.sink)
+    Args:
+        what: as for `rrpolicy.release`.
+        out: the bundle's folder.
+        accounts: opens the ledger that the policy names.
+        approve: requires that the policy was approved.
+        options: as for `rrpolicy.release`; `replaces` is the digest of the release that is corrected.
+    """
+    handed, passphrase = input_table(options["source"]), options["key_passphrase"]
+    kept = KeyDisposition(key_location(options["key"]), None if passphrase is None else passphrase.encode())
+    order = _release_order(what, handed, to_path(options["root"]))
+    files = _named_sink(order.opened.registry, options["sink"])
+    terms = Terms.of(options["today"], waivers=options["waivers"])
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        options.approve(order.opened.policy, order.policy_file, staging.folder, options.terms.today)
-        _execute_order(order, staging, KeyDisposition(key, options.protect), files, options)
-    return read_written_bundle(order.opened.policy, out, key if isinstance(key, Path) else None)
+        approve(order.opened.policy, order.policy_file, staging.folder, terms.today)
+        _execute_order(order, staging, kept, files, accounts=accounts, terms=terms, options=options)
+    return read_written_bundle(order.opened.policy, out, kept.path)
 
 
 def _named_sink(registry: Registry, name: str | None) -> FileSink:
@@ -222,10 +264,17 @@ def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> t
 
 
 def _execute_order(
-    order: ReleaseOrder, staging: Staging, kept: KeyDisposition, files: FileSink, options: ReleaseOptions
+    order: ReleaseOrder,
+    staging: Staging,
+    kept: KeyDisposition,
+    files: FileSink,
+    *,
+    accounts: LedgerBackend,
+    terms: Terms,
+    options: ReleaseOptions,
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
-    plan_file, opened, progress, accounts = order.plan_file, order.opened, options.progress, options.accounts
+    plan_file, opened, progress, replaces = order.plan_file, order.opened, options["progress"], options["replaces"]
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
     existing = _existing_key_file(order, kept, beside, series)
@@ -263,16 +312,16 @@ def _execute_order(
                 original,
                 secret.key,
                 staging.target,
-                label=options.label,
+                label=options["label"],
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
-                terms=options.terms,
+                terms=terms,
                 account=account,
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
-                replaces=options.replaces,
+                replaces=None if replaces is None else os.fspath(replaces),
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)

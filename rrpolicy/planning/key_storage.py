@@ -170,6 +170,11 @@ KeyLocation = Path | ExternalSecret
 """The location of a key: a file, or an external secret from which it is derived."""
 
 
+def key_location(key: str | os.PathLike[str] | None) -> KeyLocation | None:
+    """Return the location that a caller named."""
+    return None if key is None else parse_secret(os.fspath(key)) or Path(key)
+
+
 class WrongPassphraseError(ValueError):
     """The passphrase does not open the key."""
 

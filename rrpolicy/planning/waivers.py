@@ -75,6 +75,11 @@ class Terms:
     today: date = field(default_factory=_current_day)
     waivers: bool = True
 
+    @classmethod
+    def of(cls, today: date | None, *, waivers: bool = True) -> Terms:
+        """Return the terms of a call: None is today."""
+        return cls(today or _current_day(), waivers)
+
     def in_force(self, governance: Governance) -> Mapping[str, Waiver]:
         """Return the waivers in force on that day, by the finding that they waive."""
         counted = governance.waivers if self.waivers else ()

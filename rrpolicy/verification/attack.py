@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +16,7 @@ from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.options import AttackOptions
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.registry import Registry
 from rrpolicy.reports.attacks import add_attack_results
@@ -66,27 +67,11 @@ class AttackedBundle:
     target: AttackTarget
 
 
-def attack(
-    bundles: Sequence[Path],
-    tables: Sequence[InputTable],
-    *,
-    folder: str = ".",
-    plugins: Sequence[str] = (),
-    write: bool = False,
-    progress: Callable[[str, float], None] = lambda *_: None,
-) -> AttackReport:
-    """Attack bundles; see `rrpolicy.attack`.
-
-    Args:
-        bundles: each with public/ and audit/.
-        tables: the original table of all, or that of each.
-        folder: the start of a relative uri.
-        plugins: distributions that may be imported if a bundle names them.
-        write: put the results for the first bundle, and for it together with the others, into its audit/.
-        progress: called with (current step, share done).
-    """
+def attack(bundles: Sequence[Path], tables: Sequence[InputTable], options: AttackOptions) -> AttackReport:
+    """Attack bundles; see `rrpolicy.attack`. `tables` are the original table of all, or that of each."""
     from rrpolicy.verification.amend import require_unsigned
 
+    plugins, write, progress = options["plugins"], options["write"], options["progress"]
     sure = len(tables) == len(bundles)
     if not sure and len(tables) > 1:
         message = f"{len(bundles)} releases and {len(tables)} tables are named"
@@ -99,7 +84,7 @@ def attack(
             progress("opening", number / len(bundles) / 2)
             given = tables[min(number, len(tables) - 1)]
             table = number if given.engines else [other.uri for other in tables].index(given.uri)
-            opened.append(_open_attacked_bundle(stack, bundle, given, table, folder, plugins, sure=sure))
+            opened.append(_open_attacked_bundle(stack, bundle, given, table, plugins, sure=sure))
         progress("attacking", 0.5)
         original = opened[0].original
         targets, on_each = run_on_each([each.target for each in opened], sure=sure)
@@ -120,17 +105,16 @@ def attack(
     return found
 
 
-def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
-    stack: ExitStack, bundle: Path, given: InputTable, table: int, folder: str, plugins: Sequence[str], *, sure: bool
+def _open_attacked_bundle(
+    stack: ExitStack, bundle: Path, given: InputTable, table: int, plugins: Sequence[str], *, sure: bool
 ) -> AttackedBundle:
-    """Open a bundle with its table.
+    """Open a bundle with its table, whose number among the tables is `table`.
 
     Args:
         stack: closes what is opened.
         bundle: the folder.
         given: the table.
         table: its place among those that were named.
-        folder: the start of a relative uri.
         plugins: distributions that may be imported.
         sure: whether the caller states that it is the table of this very release; it may not be if several have one.
 
@@ -141,7 +125,7 @@ def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
     spilled = stack.enter_context(scratch_folder()).folder
-    side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
+    side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "")
     if side.manifest.collected is not None:
         raise no_source_error(bundle)
     stack.enter_context(side.registry.naming_engines())

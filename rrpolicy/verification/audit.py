@@ -116,7 +116,7 @@ class AuditFolder:
 
 
 def verify_records(
-    bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str, start: str
+    bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str
 ) -> tuple[PublicFolder, AuditFolder]:
     """Check public/ and audit/ of a bundle by themselves, and return them if they are consistent.
 
@@ -126,7 +126,6 @@ def verify_records(
         plugins: distributions that may be imported if the bundle names them.
         engines: of tables in memory, by the scheme of their uris.
         uri: of the table; "" if it is not available.
-        start: the start of a relative uri.
 
     Raises:
         RequirementError: RR110 to RR137 if they are not.
@@ -137,14 +136,14 @@ def verify_records(
         side = verify_public(log, bundle / "public", scratch, plugins)
         if side is not None:
             side = replace(side, registry=side.registry.opening(engines))
-            audit = verify_audit(log, bundle / "audit", side, uri, start)
+            audit = verify_audit(log, bundle / "audit", side, uri)
     log.done(VerificationLevel.AUDIT).require()
     assert side is not None
     assert audit is not None
     return side, audit
 
 
-def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> AuditFolder | None:
+def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditFolder | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
     Args:
@@ -152,7 +151,6 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
         folder: audit/.
         side: the public side.
         uri: of the table, for the level source; "" if it is not available.
-        start: the start of a relative uri.
 
     Raises:
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
@@ -172,7 +170,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
     _check_modes(log, folder)
     _check_reference(log, record, side)
     check_waivers_at_release(log, side.manifest, record)
-    plan = _read_plan(log, folder, side, uri, start)
+    plan = _read_plan(log, folder, side, uri)
     stated = _read_findings(log, folder)
     attacked = _read_attack_record(log, folder, side) if auditing.ATTACK_FILE in further else None
     compared = _read_comparison(log, folder, side) if auditing.COMPARISON_FILE in further else None
@@ -190,13 +188,13 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
     return audit
 
 
-def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> Plan | None:
+def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | None:
     """Read plan.json and check that it contains only the fields of a plan."""
     document = read_checked_record(log, folder / "plan.json", PLAN_SCHEMA)
     if document is None:
         return None
     try:
-        plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
+        plan = Plan.from_json(document, side.registry, uri=uri, folder=".")
     except RRPolicyError as error:
         if isinstance(error, MissingNameError):
             side.registry.refuse_absent(error.what, error.name)

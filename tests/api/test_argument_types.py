@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import rrpolicy
+from rrpolicy.annotations import check_arguments
 from rrpolicy.api import __all__ as public
-from rrpolicy.api.arguments import Threshold
-from rrpolicy.argument_types import check_arguments
 from rrpolicy.estimate.release import Release
+from rrpolicy.options import Threshold
 
 METHODS = [name for name, member in vars(Release).items() if inspect.isfunction(member) and not name.startswith("_")]
 

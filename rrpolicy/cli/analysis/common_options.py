@@ -12,10 +12,11 @@ import typer
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
+from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import lines, visible_lines
+from rrpolicy.options import NO_VERIFY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 import typer
 
@@ -32,10 +32,12 @@ from rrpolicy.cli.analysis.common_options import (
     run_question,
     split_names,
 )
+from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line
 from rrpolicy.estimate import LEVEL
+from rrpolicy.options import CompareEstimatesOptions, WhatHoldsOptions
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
@@ -209,54 +211,30 @@ def _parse_limits(given: str) -> tuple[str, Limits]:
     return name, (found[0], found[1])
 
 
-class EstimandKind(StrEnum):
-    """What is estimated of the answers."""
-
-    DIFFERENCE = "difference"
-    RATIO = "ratio"
-    TREND = "trend"
-
-
-def compare(  # noqa: PLR0917 each option is one
+@with_options
+def compare(
     bundles: Annotated[
         list[Path], typer.Argument(help="Bundles, or their public/ folders, from the earliest on.", metavar="BUNDLE...")
     ],
     query: Annotated[str, typer.Option(help="What all are asked: as for `rrpolicy estimate query`.", metavar="SQL")],
-    kind: Annotated[
-        EstimandKind, typer.Option(help="Differences from the first, ratios to it, or the slope over the releases.")
-    ] = EstimandKind.DIFFERENCE,
-    time: Annotated[
-        list[float] | None,
-        typer.Option(help="When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on."),
-    ] = None,
-    overlap: Annotated[
-        int | None,
-        typer.Option(
-            help="The most people who are in two of the releases, 0 for separate samples; default: as many as can be. "
-            "For --population."
-        ),
-    ] = None,
-    level: Level = LEVEL,
+    *,
+    confidence: Annotated[float, After("overlap"), typer.Option("--level", help="Level of the intervals.")] = LEVEL,
     plugin: Plugins = None,
     form: Form = ResultFormat.TABLE,
     plot: Plot = None,
-    *,
     population: Population = False,
     json: AsJson = False,
     no_verify: NoVerify = False,
+    **options: Unpack[CompareEstimatesOptions],
 ) -> int:
     """Ask several releases in SQL, and estimate what became of the answers from the first one on.
 
     Draws of different releases are independent. Of the population, people who are in two of the samples make answers
     depend on each other: intervals allow for any dependence that --overlap leaves room for.
     """
-    from rrpolicy.api import compare_estimates
-
     releases = [open_for_analysis(bundle, plugin, no_verify=no_verify) for bundle in bundles]
     target = inference_target(population=population)
-    found = compare_estimates(
-        releases, lambda r: r.query(query, target, level), kind=kind.value, times=time, overlap=overlap
-    )
+    found = api.compare_estimates(releases, lambda r: r.query(query, target, confidence), **options)
     print_result(found, form, plot, json=json)
     return 0
 
@@ -524,33 +502,21 @@ def replicates(  # noqa: PLR0917 each option is one
     return 0
 
 
-PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
-
-
-def what_holds(  # noqa: PLR0917 each option is one
+@with_options
+def what_holds(
     source: Annotated[
         str, typer.Argument(help="A bundle, or a table: a Parquet or CSV file, a database.", metavar="BUNDLE|TABLE")
     ],
     columns: Annotated[
         list[str] | None, typer.Argument(help="Of a table: the column in the rows, and the other.", metavar="COLUMNS")
     ] = None,
-    randomised: Annotated[
-        list[str] | None, typer.Option(help="A column that is randomised; default: both.", metavar="COLUMN")
-    ] = None,
-    doubly_stochastic: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose matrix has rows that add up to 1, as its columns do.", metavar="COLUMN"),
-    ] = None,
-    half: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
-    ] = None,
-    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
-    form: Form = ResultFormat.TABLE,
+    form: Annotated[ResultFormat, After("table"), typer.Option("--format", help="How to print the result.")] = (
+        ResultFormat.TABLE
+    ),
     *,
-    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
     json: AsJson = False,
     no_verify: NoVerify = False,
+    **options: Unpack[WhatHoldsOptions],
 ) -> int:
     """Say which analyses hold on randomised data as they are: tests that keep their level, measures that never grow.
 
@@ -558,19 +524,11 @@ def what_holds(  # noqa: PLR0917 each option is one
     are named, with what is known of their matrices: declare it only if the table's publisher says so.
     """
     if columns:
-        found = api.what_holds(
-            source,
-            columns,
-            randomised=randomised,
-            doubly_stochastic=doubly_stochastic or (),
-            half=half or (),
-            table=table,
-            plugins=plugins or (),
-        )
-    elif randomised or doubly_stochastic or half or table:
+        found = api.what_holds(source, columns, **options)
+    elif options.keys() - {"plugins"}:
         message = "what is declared of a table goes with two of its columns"
         raise PolicyError(Problem("RR505", message, expected="estimate what-holds TABLE ROW COLUMN"))
     else:
-        found = api.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
+        found = api.open_release(source, verify=not no_verify, plugins=options.get("plugins", ())).what_holds()
     print_result(found, form, json=json)
     return 0
