@@ -43,23 +43,25 @@ def to_path(path: "PathLike | None") -> Path | None:
 
 
 class Option(NamedTuple):
-    """What a verb's option adds to its type.
+    """An addition to the type and the help of an option; most have none.
 
     Attributes:
-        default: of the keyword.
-        help: of the function and of the command.
+        default: of the keyword; "": None, or no items, or false, by the type.
         flag: of the command; "": `--` and the name; None: the command has no such option.
         metavar: of the command's value.
-        kind: type of the command's value; default: by the annotation.
+        kind: type of the command's value; default: by the option's type.
         range: least and greatest number.
+        type: of the keyword, as text.
+        help: of the function and of the command.
     """
 
-    default: Any
-    help: str
+    default: Any = ""
     flag: str | None = ""
     metavar: str | None = None
     kind: Any = None
     range: tuple[int | None, int | None] = (None, None)
+    type: str = ""
+    help: str = ""
 
 
 ONE_PLUGIN = "A distribution that a bundle names and you trust, such as acme-oue>=1.2."
@@ -73,27 +75,22 @@ SOURCE = "Read this table in place of the policy's."
 
 Root: TypeAlias = Annotated[
     "PathLike | None",
-    Option(
-        None,
-        "The files that a policy names lie under this folder; default: its repository's top, else its own folder.",
-        metavar="DIR",
-    ),
+    "The files that a policy names lie under this folder; default: its repository's top, else its own folder.",
+    Option(metavar="DIR"),
 ]
 Today: TypeAlias = Annotated[
-    "date | None", Option(None, "Judge review dates and waivers as of this day, such as 2027-01-31; default: today.")
+    "date | None", "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
 ]
-Waivers: TypeAlias = Annotated["bool", Option(default=True, help="Judge as if nothing were waived.", flag="no-waivers")]
-Verifying: TypeAlias = Annotated["bool", Option(default=True, help=NO_VERIFY, flag="no-verify")]
+Waivers: TypeAlias = Annotated["bool", "Judge as if nothing were waived.", Option(default=True, flag="no-waivers")]
+Verifying: TypeAlias = Annotated["bool", NO_VERIFY, Option(default=True, flag="no-verify")]
 Reporting: TypeAlias = Annotated[
-    "Progress", Option(no_progress, "Called with the current step and the share done.", None)
+    "Progress", "Called with the current step and the share done.", Option(default=no_progress, flag=None)
 ]
-KeyPassphrase: TypeAlias = Annotated["str | None", Option(None, "The passphrase of a new key's file.", None)]
-ExpectedRows: TypeAlias = Annotated[
-    "int | None", Option(None, "Plan for so many records, without data.", range=(1, None))
-]
-DatabaseTable: TypeAlias = Annotated["str | None", Option(None, "The table or view inside a database.")]
-Label: TypeAlias = Annotated["str | None", Option(None, "The release's label, such as 2026-11.", "as")]
-Out: TypeAlias = Annotated["PathLike | None", Option(None, "Where to write it; default: standard output.")]
+KeyPassphrase: TypeAlias = Annotated["str | None", "The passphrase of a new key's file.", Option(flag=None)]
+ExpectedRows: TypeAlias = Annotated["int | None", "Plan for so many records, without data.", Option(range=(1, None))]
+DatabaseTable: TypeAlias = Annotated["str | None", "The table or view inside a database."]
+Label: TypeAlias = Annotated["str | None", "The release's label, such as 2026-11.", Option(flag="as")]
+Out: TypeAlias = Annotated["PathLike | None", "Where to write it; default: standard output."]
 Page: TypeAlias = Literal["public", "audit"]
 
 
@@ -101,16 +98,12 @@ class CheckOptions(TypedDict, total=False):
     """Options of `check`."""
 
     extends: Annotated[
-        "PathLike | None",
-        Option(None, "A baseline: refuse a policy that does not extend it.", metavar="FILE", kind=str),
+        "PathLike | None", "A baseline: refuse a policy that does not extend it.", Option(metavar="FILE", kind=str)
     ]
     source: Annotated[
         "Table | Literal[True] | None",
-        Option(
-            None,
-            "Hold this table against the policy as well; without a value, behind the policies, the policy's own.",
-            metavar="[TABLE]",
-        ),
+        "Hold this table against the policy as well; without a value, behind the policies, the policy's own.",
+        Option(metavar="[TABLE]"),
     ]
     root: Root
     today: Today
@@ -120,18 +113,14 @@ class CheckOptions(TypedDict, total=False):
 class PlanOptions(TypedDict, total=False):
     """Options of `plan`."""
 
-    out: Annotated["PathLike | None", Option(None, "Write the plan here; `release` then executes exactly it.")]
+    out: Annotated["PathLike | None", "Write the plan here; `release` then executes exactly it."]
     key: Annotated[
-        "PathLike | None",
-        Option(None, f"Where the plan's key goes; default: the plan with .key added. {SECRETS}", kind=str),
+        "PathLike | None", f"Where the plan's key goes; default: the plan with .key added. {SECRETS}", Option(kind=str)
     ]
     expected_rows: Annotated[
         "int | None",
-        Option(
-            None,
-            "Plan for so many records, without data; --out then writes a questionnaire as well.",
-            range=(1, None),
-        ),
+        "Plan for so many records, without data; --out then writes a questionnaire as well.",
+        Option(range=(1, None)),
     ]
     root: Root
     today: Today
@@ -139,12 +128,9 @@ class PlanOptions(TypedDict, total=False):
     waivers: Waivers
     bound: Annotated[
         "bool",
-        Option(
-            default=True,
-            help="Bind the plan to the table by a fresh key, at the cost of a pass over the data: `release` accepts "
-            "only this table, unchanged. Without it the plan can only be inspected.",
-            flag=None,
-        ),
+        "Bind the plan to the table by a fresh key, at the cost of a pass over the data: `release` accepts "
+        "only this table, unchanged. Without it the plan can only be inspected.",
+        Option(default=True, flag=None),
     ]
     progress: Reporting
 
@@ -152,15 +138,12 @@ class PlanOptions(TypedDict, total=False):
 class PreviewOptions(TypedDict, total=False):
     """Options of `preview`."""
 
-    source: Annotated["Table | None", Option(None, "The table, as for `plan`.", None)]
-    format: Annotated["str", Option("html", "html, json, or the name of a plugin's renderer.", None)]
+    source: Annotated["Table | None", "The table, as for `plan`.", Option(flag=None)]
+    format: Annotated["str", "html, json, or the name of a plugin's renderer.", Option(default="html", flag=None)]
     trade_off: Annotated[
         "bool",
-        Option(
-            default=True,
-            help="Plan with other limits of a requirement as well, for the map of risk and error.",
-            flag=None,
-        ),
+        "Plan with other limits of a requirement as well, for the map of risk and error.",
+        Option(default=True, flag=None),
     ]
     root: Root
     today: Today
@@ -173,49 +156,36 @@ class CompareOptions(TypedDict, total=False):
 
     mechanisms: Annotated[
         "Sequence[str]",
-        Option((), "Try these on each policy, in place of its own.", "mechanism", metavar="A,B", kind=str),
+        "Try these on each policy, in place of its own.",
+        Option(flag="mechanism", metavar="A,B", kind=str),
     ]
     vary: Annotated[
         "Mapping[str, Sequence[object]] | None",
-        Option(
-            None,
-            "Let a key of the policy's own file take each of these values, such as privacy.0.threshold=1/2,1/3; repeat "
-            "it: all combinations are compared.",
-            metavar="KEY=VALUES",
-            kind=list[str],
-        ),
+        "Let a key of the policy's own file take each of these values, such as privacy.0.threshold=1/2,1/3; repeat "
+        "it: all combinations are compared.",
+        Option(metavar="KEY=VALUES", kind=list[str]),
     ]
-    source: Annotated["Table | None", Option(None, "Read this table in place of the policies' own.")]
+    source: Annotated["Table | None", "Read this table in place of the policies' own."]
     expected_rows: ExpectedRows
-    draws: Annotated["int", Option(20, "Simulated draws of each marginal.", range=(20, 10_000))]
+    draws: Annotated["int", "Simulated draws of each marginal.", Option(default=20, range=(20, 10_000))]
     resume: Annotated[
         "PathLike | None",
-        Option(
-            None,
-            "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where "
-            "there is none. Policies with a ledger or plan_on are planned again each time.",
-        ),
+        "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where "
+        "there is none. Policies with a ledger or plan_on are planned again each time.",
     ]
-    risk: Annotated["str | None", Option(None, "The risk of the map, as the table names it.", metavar="ID")]
-    error: Annotated["str | None", Option(None, "The error of the map, the same.", metavar="ID")]
+    risk: Annotated["str | None", "The risk of the map, as the table names it.", Option(metavar="ID")]
+    error: Annotated["str | None", "The error of the map, the same.", Option(metavar="ID")]
     root: Root
     plugins: Annotated[
         "Sequence[str]",
-        Option(
-            (),
-            "A distribution that a release may load, such as acme-oue>=1.2; none is loaded on its word alone.",
-            "plugin",
-            metavar="DISTRIBUTION",
-        ),
+        "A distribution that a release may load, such as acme-oue>=1.2; none is loaded on its word alone.",
+        Option(flag="plugin", metavar="DISTRIBUTION"),
     ]
     today: Today
     write: Annotated[
         "bool",
-        Option(
-            default=False,
-            help="Put the map and the alternatives into audit/ of the release that is one of the candidates, and print "
-            "its audit report again.",
-        ),
+        "Put the map and the alternatives into audit/ of the release that is one of the candidates, and print "
+        "its audit report again.",
     ]
     waivers: Waivers
     progress: Reporting
@@ -224,17 +194,12 @@ class CompareOptions(TypedDict, total=False):
 class DiffOptions(TypedDict, total=False):
     """Options of `diff`."""
 
-    since: Annotated[
-        "str | None",
-        Option(None, "Compare the one policy or folder that is named with this git revision of it."),
-    ]
-    source: Annotated["Table | None", Option(None, "Plan both policies on this table.")]
-    expected_rows: Annotated[
-        "int | None", Option(None, "Plan both for so many records, without data.", range=(1, None))
-    ]
+    since: Annotated["str | None", "Compare the one policy or folder that is named with this git revision of it."]
+    source: Annotated["Table | None", "Plan both policies on this table."]
+    expected_rows: Annotated["int | None", "Plan both for so many records, without data.", Option(range=(1, None))]
     root: Root
     today: Today
-    data: Annotated["bool", Option(default=False, help="Plan each policy on its own table.")]
+    data: Annotated["bool", "Plan each policy on its own table."]
     progress: Reporting
 
 
@@ -251,24 +216,18 @@ class InitOptions(TypedDict, total=False):
     table: DatabaseTable
     mechanism: Annotated[
         "str | None",
-        Option(None, "What protects, such as generalisation; default: pram, or what meets the models.", metavar="NAME"),
+        "What protects, such as generalisation; default: pram, or what meets the models.",
+        Option(metavar="NAME"),
     ]
     models: Annotated[
         "Sequence[str]",
-        Option(
-            (),
-            "A privacy model that must hold, such as k-anonymity; repeat it for several.",
-            "model",
-            metavar="NAME",
-        ),
+        "A privacy model that must hold, such as k-anonymity; repeat it for several.",
+        Option(flag="model", metavar="NAME"),
     ]
     plugins: Annotated[
         "Sequence[str]",
-        Option(
-            (),
-            "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; the draft lists it.",
-            "plugin",
-        ),
+        "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; the draft lists it.",
+        Option(flag="plugin"),
     ]
     progress: Reporting
 
@@ -277,65 +236,57 @@ class CheckTableOptions(TypedDict, total=False):
     """Options of `check_table`."""
 
     qi: Annotated[
-        "Sequence[str] | None",
-        Option(None, "Columns that make a class, with commas between; repeat it for a name with a comma."),
+        "Sequence[str] | None", "Columns that make a class, with commas between; repeat it for a name with a comma."
     ]
-    sensitive: Annotated["Sequence[str] | None", Option(None, "Columns to protect, with commas between.")]
-    policy: Annotated[
-        "PolicyLike | None",
-        Option(None, "A policy: its roles, orders, hierarchies, and its entries of these models."),
-    ]
+    sensitive: Annotated["Sequence[str] | None", "Columns to protect, with commas between."]
+    policy: Annotated["PolicyLike | None", "A policy: its roles, orders, hierarchies, and its entries of these models."]
     table: DatabaseTable
-    k: Annotated["int | None", Option(None, "Require k-anonymity.")]
-    l: Annotated["Threshold | None", Option(None, "Require l-diversity.")]
-    kind: Annotated["str", Option("distinct", "Kind of l-diversity, as in a policy.")]
-    c: Annotated["Threshold | None", Option(None, "The c of recursive (c, l)-diversity.")]
-    t: Annotated["Threshold | None", Option(None, "Require t-closeness.")]
-    distance: Annotated["str", Option("variational", "Distance of t-closeness, as in a policy.")]
-    alpha: Annotated["Threshold | None", Option(None, "With --k, require (alpha, k)-anonymity.")]
-    beta: Annotated["Threshold | None", Option(None, "Require beta-likeness.")]
-    likeness: Annotated["str", Option("basic", "Kind of beta-likeness, as in a policy.")]
-    delta: Annotated["Threshold | None", Option(None, "Require delta-disclosure privacy, in bits.")]
-    values: Annotated["str", Option("all", "Values of delta-disclosure privacy, as in a policy.")]
-    k_map: Annotated["int | None", Option(None, "Require k-map: so many people agree with every class.")]
-    presence_max: Annotated["Threshold | None", Option(None, "Require delta-presence of at most so much.")]
-    presence_min: Annotated["Threshold | None", Option(None, "Of delta-presence, at least so much.")]
-    decided_by: Annotated[
-        "str | None", Option(None, "`estimate` lets an estimate decide k-map; else it does not pass.")
-    ]
+    k: Annotated["int | None", "Require k-anonymity."]
+    l: Annotated["Threshold | None", "Require l-diversity."]
+    kind: Annotated["str", "Kind of l-diversity, as in a policy.", Option(default="distinct")]
+    c: Annotated["Threshold | None", "The c of recursive (c, l)-diversity."]
+    t: Annotated["Threshold | None", "Require t-closeness."]
+    distance: Annotated["str", "Distance of t-closeness, as in a policy.", Option(default="variational")]
+    alpha: Annotated["Threshold | None", "With --k, require (alpha, k)-anonymity."]
+    beta: Annotated["Threshold | None", "Require beta-likeness."]
+    likeness: Annotated["str", "Kind of beta-likeness, as in a policy.", Option(default="basic")]
+    delta: Annotated["Threshold | None", "Require delta-disclosure privacy, in bits."]
+    values: Annotated["str", "Values of delta-disclosure privacy, as in a policy.", Option(default="all")]
+    k_map: Annotated["int | None", "Require k-map: so many people agree with every class."]
+    presence_max: Annotated["Threshold | None", "Require delta-presence of at most so much."]
+    presence_min: Annotated["Threshold | None", "Of delta-presence, at least so much."]
+    decided_by: Annotated["str | None", "`estimate` lets an estimate decide k-map; else it does not pass."]
     weights: Annotated[
-        "str | None", Option(None, "The column that says how many people a record stands for.", metavar="COLUMN")
+        "str | None", "The column that says how many people a record stands for.", Option(metavar="COLUMN")
     ]
-    sampling_fraction: Annotated["Threshold | None", Option(None, "Share of the population in the table.")]
+    sampling_fraction: Annotated["Threshold | None", "Share of the population in the table."]
     reference: Annotated[
-        "Table | None",
-        Option(None, "A table of the whole population, with the columns of --qi.", metavar="TABLE"),
+        "Table | None", "A table of the whole population, with the columns of --qi.", Option(metavar="TABLE")
     ]
-    suda: Annotated["int | None", Option(None, "Find and score minimal sample uniques of at most so many columns.")]
-    suppressed: Annotated[
-        "str | None", Option(None, "Text of a suppressed value, such as '*': such records are in no class.")
-    ]
+    suda: Annotated["int | None", "Find and score minimal sample uniques of at most so many columns."]
+    suppressed: Annotated["str | None", "Text of a suppressed value, such as '*': such records are in no class."]
     root: Root
-    plugins: Annotated["Sequence[str]", Option((), TABLE_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", TABLE_PLUGIN, Option(flag="plugin")]
 
 
 class WhatHoldsOptions(TypedDict, total=False):
     """Options of `what_holds`."""
 
     randomised: Annotated[
-        "str | Sequence[str] | None",
-        Option(None, "A column that is randomised; default: both.", metavar="COLUMN"),
+        "str | Sequence[str] | None", "A column that is randomised; default: both.", Option(metavar="COLUMN")
     ]
     doubly_stochastic: Annotated[
         "str | Sequence[str]",
-        Option((), "A column whose matrix has rows that add up to 1, as its columns do.", metavar="COLUMN"),
+        "A column whose matrix has rows that add up to 1, as its columns do.",
+        Option(metavar="COLUMN"),
     ]
     half: Annotated[
         "str | Sequence[str]",
-        Option((), "A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
+        "A column whose categories are kept with probability 1/2 or more.",
+        Option(metavar="COLUMN"),
     ]
     table: DatabaseTable
-    plugins: Annotated["Sequence[str]", Option((), TABLE_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", TABLE_PLUGIN, Option(flag="plugin")]
 
 
 class CompareEstimatesOptions(TypedDict, total=False):
@@ -343,47 +294,38 @@ class CompareEstimatesOptions(TypedDict, total=False):
 
     kind: Annotated[
         "ComparisonKind",
-        Option(
-            "difference",
-            "Differences from the first, ratios to it, or the slope over the releases.",
-            kind=Literal["difference", "ratio", "trend"],
-        ),
+        "Differences from the first, ratios to it, or the slope over the releases.",
+        Option(default="difference", kind=Literal["difference", "ratio", "trend"]),
     ]
     times: Annotated[
         "Sequence[float] | None",
-        Option(
-            None,
-            "When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on.",
-            "time",
-            kind=list[float],
-        ),
+        "When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on.",
+        Option(flag="time", kind=list[float]),
     ]
     overlap: Annotated[
         "int | None",
-        Option(
-            None,
-            "The most people who are in two of the releases, 0 for separate samples; default: as many as can be. For "
-            "--population.",
-        ),
+        "The most people who are in two of the releases, 0 for separate samples; default: as many as can be. For "
+        "--population.",
     ]
-    target: Annotated["Target | None", Option(None, "As for `Release.crosstab`; default: that of the results.", None)]
-    level: Annotated["float | None", Option(None, "Level of the intervals; default: that of the results.", None)]
+    target: Annotated["Target | None", "As for `Release.crosstab`; default: that of the results.", Option(flag=None)]
+    level: Annotated["float | None", "Level of the intervals; default: that of the results.", Option(flag=None)]
 
 
 class OpenReleaseOptions(TypedDict, total=False):
     """Options of `open_release`."""
 
     verify: Verifying
-    plugins: Annotated["Sequence[str]", Option((), FORMAT_PLUGIN, "plugin", metavar="DISTRIBUTION")]
+    plugins: Annotated["Sequence[str]", FORMAT_PLUGIN, Option(flag="plugin", metavar="DISTRIBUTION")]
 
 
 class ExportOptions(TypedDict, total=False):
     """Options of `export`."""
 
-    out: Annotated["PathLike | None", Option(None, "A file that is not there yet; default: standard output.")]
+    out: Annotated["PathLike | None", "A file that is not there yet; default: standard output."]
     plugins: Annotated[
         "Sequence[str]",
-        Option((), "A distribution to load for the format of the data; repeat it for several.", "plugin"),
+        "A distribution to load for the format of the data; repeat it for several.",
+        Option(flag="plugin"),
     ]
     verify: Verifying
 
@@ -392,8 +334,7 @@ class SqlOptions(TypedDict, total=False):
     """Options of `sql`."""
 
     table: Annotated[
-        "str | None",
-        Option(None, "The table's name in the engine; default: as the policy calls it.", metavar="NAME"),
+        "str | None", "The table's name in the engine; default: as the policy calls it.", Option(metavar="NAME")
     ]
     root: Root
 
@@ -404,24 +345,20 @@ class ReleaseOptions(TypedDict, total=False):
     label: Label
     key: Annotated[
         "PathLike | None",
-        Option(
-            None,
-            "Keep the key here (created 0600), or use this one; default: it is destroyed. A series needs one. "
-            + SECRETS,
-            kind=str,
-        ),
+        "Keep the key here (created 0600), or use this one; default: it is destroyed. A series needs one. " + SECRETS,
+        Option(kind=str),
     ]
-    source: Annotated["Table | None", Option(None, SOURCE)]
+    source: Annotated["Table | None", SOURCE]
     root: Root
     today: Today
     sink: Annotated[
-        "str | None",
-        Option(None, "What expands the drawn counts and writes the data files, such as spark; default: here."),
+        "str | None", "What expands the drawn counts and writes the data files, such as spark; default: here."
     ]
-    replaces: Annotated["PathLike | None", Option(None, "A release that this one corrects.", metavar="BUNDLE")]
+    replaces: Annotated["PathLike | None", "A release that this one corrects.", Option(metavar="BUNDLE")]
     push: Annotated[
         "str | None",
-        Option(None, "Enter it in the ledger of this branch first, or release nothing.", metavar="REMOTE/BRANCH"),
+        "Enter it in the ledger of this branch first, or release nothing.",
+        Option(metavar="REMOTE/BRANCH"),
     ]
     key_passphrase: KeyPassphrase
     waivers: Waivers
@@ -443,7 +380,8 @@ class OpenQuestionnaireOptions(TypedDict, total=False):
 
     plugins: Annotated[
         "Sequence[str]",
-        Option((), "Load this distribution for an axis of a plugin; repeat it.", "plugin", metavar="DISTRIBUTION"),
+        "Load this distribution for an axis of a plugin; repeat it.",
+        Option(flag="plugin", metavar="DISTRIBUTION"),
     ]
 
 
@@ -452,55 +390,36 @@ class VerifyOptions(TypedDict, total=False):
 
     level: Annotated[
         "VerificationLevel | Literal['public', 'audit', 'source', 'key'] | None",
-        Option(
-            None,
-            "Up to which; default: the highest that the inputs allow.",
-            kind=Literal["public", "audit", "source", "key"],
-        ),
+        "Up to which; default: the highest that the inputs allow.",
+        Option(kind=Literal["public", "audit", "source", "key"]),
     ]
-    source: Annotated["Table | None", Option(None, "The original table.")]
-    key: Annotated["PathLike | None", Option(None, f"The release's key file. {SECRETS}", kind=str)]
-    plan_on: Annotated["Table | None", Option(None, "The table that the parameters were chosen on, if not the source.")]
-    reference: Annotated["Table | None", Option(None, "The population that people were counted in, if any were.")]
-    today: Annotated[
-        "date | None",
-        Option(None, "Look at review dates as of this day, such as 2027-01-31; default: today."),
-    ]
-    ledger: Annotated["PathLike | None", Option(None, "The ledger that the release must stand in.", metavar="FILE")]
-    plugins: Annotated["Sequence[str]", Option((), THE_PLUGIN, "plugin")]
+    source: Annotated["Table | None", "The original table."]
+    key: Annotated["PathLike | None", f"The release's key file. {SECRETS}", Option(kind=str)]
+    plan_on: Annotated["Table | None", "The table that the parameters were chosen on, if not the source."]
+    reference: Annotated["Table | None", "The population that people were counted in, if any were."]
+    today: Annotated["date | None", "Look at review dates as of this day, such as 2027-01-31; default: today."]
+    ledger: Annotated["PathLike | None", "The ledger that the release must stand in.", Option(metavar="FILE")]
+    plugins: Annotated["Sequence[str]", THE_PLUGIN, Option(flag="plugin")]
     signed_by: Annotated[
-        "Sequence[PathLike]",
-        Option((), "A public key that must have signed the release; again for each further one."),
+        "Sequence[PathLike]", "A public key that must have signed the release; again for each further one."
     ]
     verified_by: Annotated[
         "Sequence[PathLike]",
-        Option(
-            (),
-            "An auditor's public key that must have signed a verification of it, to that level at least.",
-            metavar="FILE[=LEVEL]",
-            kind=list[str],
-        ),
+        "An auditor's public key that must have signed a verification of it, to that level at least.",
+        Option(metavar="FILE[=LEVEL]", kind=list[str]),
     ]
-    signers: Annotated[
-        "PathLike | None",
-        Option(None, "The file of allowed signers, for the roles that the release requires."),
-    ]
-    as_of: Annotated["date | None", Option(None, "With --signers: keys trusted on this day; default: today.")]
-    unsigned: Annotated[
-        "bool",
-        Option(default=False, help="It was just made: the signatures that it requires stay undecided."),
-    ]
-    superseded: Annotated[
-        "bool", Option(default=False, help="With --ledger: it may be of an older version of its policy.")
-    ]
+    signers: Annotated["PathLike | None", "The file of allowed signers, for the roles that the release requires."]
+    as_of: Annotated["date | None", "With --signers: keys trusted on this day; default: today."]
+    unsigned: Annotated["bool", "It was just made: the signatures that it requires stay undecided."]
+    superseded: Annotated["bool", "With --ledger: it may be of an older version of its policy."]
     progress: Reporting
 
 
 class ArchiveOptions(TypedDict, total=False):
     """Options of `archive`."""
 
-    ledger: Annotated["PathLike | None", Option(None, "The ledger that it stands in.", metavar="FILE")]
-    signers: Annotated["PathLike | None", Option(None, "The file of allowed signers.", metavar="FILE")]
+    ledger: Annotated["PathLike | None", "The ledger that it stands in.", Option(metavar="FILE")]
+    signers: Annotated["PathLike | None", "The file of allowed signers.", Option(metavar="FILE")]
 
 
 class AttackOptions(TypedDict, total=False):
@@ -508,21 +427,15 @@ class AttackOptions(TypedDict, total=False):
 
     source: Annotated[
         "Table | Sequence[Table]",
-        Option(
-            ...,
-            "The original table; of several releases, the one of all, or repeated, that of each in their order.",
-            kind=list[str],
-        ),
+        "The original table; of several releases, the one of all, or repeated, that of each in their order.",
+        Option(default=..., kind=list[str]),
     ]
     write: Annotated[
         "bool",
-        Option(
-            default=False,
-            help="Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read "
-            "it there.",
-        ),
+        "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read "
+        "it there.",
     ]
-    plugins: Annotated["Sequence[str]", Option((), ONE_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", ONE_PLUGIN, Option(flag="plugin")]
     progress: Reporting
 
 
@@ -530,13 +443,11 @@ class SignOptions(TypedDict, total=False):
     """Options of `sign`."""
 
     recall: Annotated[
-        "str | None",
-        Option(None, "Sign a notice that the release is not to be used any more: why.", metavar="REASON"),
+        "str | None", "Sign a notice that the release is not to be used any more: why.", Option(metavar="REASON")
     ]
-    plugins: Annotated["Sequence[str]", Option((), THE_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", THE_PLUGIN, Option(flag="plugin")]
     passphrase: Annotated[
-        "str | None",
-        Option(None, "The key's passphrase; default: RRPOLICY_PASSPHRASE, else it is asked for.", None),
+        "str | None", "The key's passphrase; default: RRPOLICY_PASSPHRASE, else it is asked for.", Option(flag=None)
     ]
 
 
@@ -545,26 +456,29 @@ class EvidenceOptions(TypedDict, total=False):
 
     page: Annotated[
         "Literal['public', 'audit'] | None",
-        Option(None, "Which numbers may be shown; default: audit where audit/ is at hand.", kind=Page),
+        "Which numbers may be shown; default: audit where audit/ is at hand.",
+        Option(kind=Page),
     ]
-    signed_by: Annotated["Sequence[PathLike]", Option((), "A public key that must have signed the release.")]
-    signers: Annotated["PathLike | None", Option(None, "The file of allowed signers, for the roles it requires.")]
-    plugins: Annotated["Sequence[str]", Option((), THE_PLUGIN, "plugin")]
-    as_of: Annotated["date | None", Option(None, "With `signers`: keys trusted on this day; default: today.", None)]
+    signed_by: Annotated["Sequence[PathLike]", "A public key that must have signed the release."]
+    signers: Annotated["PathLike | None", "The file of allowed signers, for the roles it requires."]
+    plugins: Annotated["Sequence[str]", THE_PLUGIN, Option(flag="plugin")]
+    as_of: Annotated["date | None", "With `signers`: keys trusted on this day; default: today.", Option(flag=None)]
 
 
 class RenderOptions(TypedDict, total=False):
     """Options of `render`."""
 
-    format: Annotated["str", Option("html", "html, json, or what a plugin offers.")]
+    format: Annotated["str", "html, json, or what a plugin offers.", Option(default="html")]
     page: Annotated[
         "Literal['public', 'audit'] | None",
-        Option(None, "Default: audit where audit/report.json is at hand, else public.", kind=Page),
+        "Default: audit where audit/report.json is at hand, else public.",
+        Option(kind=Page),
     ]
     out: Out
     plugins: Annotated[
         "Sequence[str]",
-        Option((), "A distribution to load as well, such as acme-oue>=1.2; a bundle loads none.", "plugin"),
+        "A distribution to load as well, such as acme-oue>=1.2; a bundle loads none.",
+        Option(flag="plugin"),
     ]
     verify: Verifying
 
@@ -574,81 +488,66 @@ class InitLedgerOptions(TypedDict, total=False):
 
     budgets: Annotated[
         "Sequence[PathLike]",
-        Option(
-            (),
-            "A policy: all releases of its population keep its budget. Again for each population.",
-            "budget",
-            metavar="POLICY",
-        ),
+        "A policy: all releases of its population keep its budget. Again for each population.",
+        Option(flag="budget", metavar="POLICY"),
     ]
 
 
 class AddToLedgerOptions(TypedDict, total=False):
     """Options of `add_to_ledger`."""
 
-    population: Annotated["str | None", Option(None, "The population that its records were drawn from.")]
+    population: Annotated["str | None", "The population that its records were drawn from."]
     overlap: Annotated[
         "Overlap",
-        Option(
-            "any",
-            "How its people stand to those of earlier releases, as under [ledger].",
-            kind=Literal["any", "nested", "same", "none"],
-        ),
+        "How its people stand to those of earlier releases, as under [ledger].",
+        Option(default="any", kind=Literal["any", "nested", "same", "none"]),
     ]
     withdraw: Annotated[
-        "str | None",
-        Option(None, "The entry of a release whose bundle never appeared: it counts no more.", metavar="HASH"),
+        "str | None", "The entry of a release whose bundle never appeared: it counts no more.", Option(metavar="HASH")
     ]
     budget: Annotated[
-        "PathLike | None",
-        Option(None, "A policy: from now on its budget holds for its population.", metavar="POLICY"),
+        "PathLike | None", "A policy: from now on its budget holds for its population.", Option(metavar="POLICY")
     ]
-    recall: Annotated[
-        "str | None", Option(None, "The entry of a release that is not to be used any more.", metavar="HASH")
-    ]
+    recall: Annotated["str | None", "The entry of a release that is not to be used any more.", Option(metavar="HASH")]
     replaced_by: Annotated[
-        "str | None",
-        Option(None, "With --recall: the entry of the release to use in its place.", metavar="HASH"),
+        "str | None", "With --recall: the entry of the release to use in its place.", Option(metavar="HASH")
     ]
-    reason: Annotated["str | None", Option(None, "Why; it stays in the ledger.")]
-    by: Annotated["str | None", Option(None, "Who decided a budget or a recall: a role, or a name.")]
-    plugins: Annotated["Sequence[str]", Option((), LEDGER_PLUGIN, "plugin")]
-    join: Annotated["bool", Option(default=False, help="Make two histories one, after a merge of two branches.")]
+    reason: Annotated["str | None", "Why; it stays in the ledger."]
+    by: Annotated["str | None", "Who decided a budget or a recall: a role, or a name."]
+    plugins: Annotated["Sequence[str]", LEDGER_PLUGIN, Option(flag="plugin")]
+    join: Annotated["bool", "Make two histories one, after a merge of two branches."]
 
 
 class ShowLedgerOptions(TypedDict, total=False):
     """Options of `show_ledger`."""
 
-    plugins: Annotated["Sequence[str]", Option((), LEDGER_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", LEDGER_PLUGIN, Option(flag="plugin")]
 
 
 class VerifyLedgerOptions(TypedDict, total=False):
     """Options of `verify_ledger`."""
 
     expect_head: Annotated[
-        "str | None",
-        Option(None, "A head that was seen before; a ledger that lacks it was cut off.", metavar="HASH"),
+        "str | None", "A head that was seen before; a ledger that lacks it was cut off.", Option(metavar="HASH")
     ]
     bundles: Annotated[
         "Sequence[PathLike]",
-        Option((), "A release that must stand in it. Again for each further one.", "bundle", metavar="DIR"),
+        "A release that must stand in it. Again for each further one.",
+        Option(flag="bundle", metavar="DIR"),
     ]
     since: Annotated[
-        "str | None",
-        Option(None, "A git revision; the ledger must have every entry that it had there.", metavar="REVISION"),
+        "str | None", "A git revision; the ledger must have every entry that it had there.", Option(metavar="REVISION")
     ]
-    plugins: Annotated["Sequence[str]", Option((), LEDGER_PLUGIN, "plugin")]
+    plugins: Annotated["Sequence[str]", LEDGER_PLUGIN, Option(flag="plugin")]
 
 
 class InventoryOptions(TypedDict, total=False):
     """Options of `inventory`."""
 
-    bundles: Annotated[
-        "Sequence[PathLike]", Option((), "A folder in which bundles lie. Again for each.", metavar="DIR")
-    ]
+    bundles: Annotated["Sequence[PathLike]", "A folder in which bundles lie. Again for each.", Option(metavar="DIR")]
     today: Today
-    out: Annotated["PathLike | None", Option(None, "Write it as a page here. Confidential.")]
-    plugins: Annotated["Sequence[str]", Option((), LEDGER_PLUGIN, "plugin")]
+    out: Annotated["PathLike | None", "Write it as a page here. Confidential."]
+    plugins: Annotated["Sequence[str]", LEDGER_PLUGIN, Option(flag="plugin")]
 
 
 def shared(options: Mapping[str, Any], verb: Any) -> Any:
@@ -656,12 +555,27 @@ def shared(options: Mapping[str, Any], verb: Any) -> Any:
     return {name: value for name, value in options.items() if name in verb.__annotations__}
 
 
-def options_of(parameter: inspect.Parameter) -> Mapping[str, tuple[str, Option]]:
-    """Return the options that `**options: Unpack[…]` takes, by name: the type as text, and the rest."""
+def options_of(parameter: inspect.Parameter) -> Mapping[str, Option]:
+    """Return the options that `**options: Unpack[…]` takes, by name."""
     verb = globals()[parameter.annotation.removeprefix("Unpack[").removesuffix("]")]
     return {
-        name: (kind.__origin__.__forward_arg__, kind.__metadata__[0]) for name, kind in verb.__annotations__.items()
+        name: _option(kind.__origin__.__forward_arg__, *kind.__metadata__)
+        for name, kind in verb.__annotations__.items()
     }
+
+
+def _option(kind: str, text: str, option: Option | None = None) -> Option:
+    option = option or Option()
+    default = option.default
+    if default == "":
+        default = None if kind.endswith("None") else False if kind == "bool" else ()
+    return option._replace(default=default, type=kind, help=text)
+
+
+def _meaning(option: Option) -> str:
+    """Return the help as it reads for the function; a flag that switches something off is there False."""
+    inverted = option.default is True and option.flag
+    return f"False: {option.help[0].lower()}{option.help[1:]}" if inverted else option.help
 
 
 def with_options(function: Callable[P, R]) -> Callable[P, R]:
@@ -671,7 +585,7 @@ def with_options(function: Callable[P, R]) -> Callable[P, R]:
     if last.kind is not last.VAR_KEYWORD:
         return function
     options = options_of(last)
-    defaults = {name: option.default for name, (_, option) in options.items() if option.default is not ...}
+    defaults = {name: option.default for name, option in options.items() if option.default is not ...}
     known = {*options, *(parameter.name for parameter in own)}
 
     @wraps(function)
@@ -682,10 +596,10 @@ def with_options(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **{**defaults, **given})
 
     listed = [
-        inspect.Parameter(name, last.KEYWORD_ONLY, default=defaults.get(name, last.empty), annotation=kind)
-        for name, (kind, _) in options.items()
+        inspect.Parameter(name, last.KEYWORD_ONLY, default=defaults.get(name, last.empty), annotation=option.type)
+        for name, option in options.items()
     ]
-    text = "".join(f"\n        {name}: {option.help}" for name, (_, option) in options.items())
+    text = "".join(f"\n        {name}: {_meaning(option)}" for name, option in options.items())
     run.__doc__ = re.sub(
         r"\n\n    (?=Returns:|Raises:)", lambda found: text + found[0], function.__doc__ or "", count=1
     )

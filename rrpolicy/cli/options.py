@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -46,24 +46,24 @@ _KINDS: Mapping[str, Any] = {
 """Type of an option -> the type of the command's value; text for others."""
 
 
-def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a command with the options of its verb in place of `**options: Unpack[…]`."""
-    plain = inspect.signature(command).parameters
-    own = dict(inspect.signature(command, eval_str=True).parameters)
-    own.popitem()
-    options = options_of([*plain.values()][-1])
-    shown = {name: each for name, each in options.items() if each[1].flag is not None}
+def with_options(command: Callable[..., Any], shared: Iterable[inspect.Parameter] = ()) -> Callable[..., Any]:
+    """Return a command with the options of its verb in place of `**options: Unpack[…]`; `shared` ones follow them."""
+    own = [*inspect.signature(command, eval_str=True).parameters.values()]
+    last = [*inspect.signature(command).parameters.values()][-1]
+    shown: Mapping[str, Option] = {}
+    if last.kind is last.VAR_KEYWORD:
+        own.pop()
+        shown = {name: each for name, each in options_of(last).items() if each.flag is not None}
 
     @functools.wraps(command)
     def run(**given: Any) -> Any:
-        stated = {name: _value(name, given.pop(name), option) for name, (_, option) in shown.items()}
+        stated = {name: _value(name, given.pop(name), option) for name, option in shown.items()}
         return command(**given, **{name: value for name, value in stated.items() if value is not None})
 
-    order = {name: each for name, each in own.items() if each.kind is not each.KEYWORD_ONLY}
-    order |= {name: _parameter(name, *each) for name, each in shown.items()}
-    order |= own
-    parameters = list(order.values())
-    for each in own.values():
+    parameters = [each for each in own if each.kind is not each.KEYWORD_ONLY]
+    parameters += [*(_parameter(name, each) for name, each in shown.items()), *shared]
+    parameters += [each for each in own if each.kind is each.KEYWORD_ONLY]
+    for each in own:
         for place in getattr(each.annotation, "__metadata__", ()):
             if isinstance(place, After):
                 parameters.remove(each)
@@ -73,9 +73,9 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def _parameter(name: str, text: str, option: Option) -> inspect.Parameter:
+def _parameter(name: str, option: Option) -> inspect.Parameter:
     """Return the parameter from which typer makes a verb's option."""
-    kind = option.kind or _KINDS.get(text.removesuffix(" | None"), str)
+    kind = option.kind or _KINDS.get(option.type.removesuffix(" | None"), str)
     flag, inverted = f"--{(option.flag or name).replace('_', '-')}", option.default is True
     least, most = option.range
     formats = ["%Y-%m-%d"] if kind is datetime else None
