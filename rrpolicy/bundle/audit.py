@@ -47,18 +47,9 @@ def audit_record(
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the other files of audit/.
 
-    Args:
-        plan: that was executed, settled, with its source tag; collected records have none.
-        public: release.json.
-        public_file: digest of its bytes.
-        given_as: the kind of the table; no address, no path.
-        label: of the release.
-        custody: the key's storage; stated.
-        commit: that HEAD of the policy's repository names; stated, as only git can confirm that it holds this policy.
-        policy_files: of the policy as written, that are in audit/, by path.
-        weighed: with earlier releases of the same people; stated. A rerun has none.
-        draw: of a series, the binding of its key to the plan and the source; see
-        `rrpolicy.planning.ledger_account.draw_id`.
+    `given_as` is the kind of the table: no address, no path. `custody`, `commit` and `weighed` are stated, not
+    verified. `draw` binds the key of a series to the plan and the source
+    (`rrpolicy.planning.ledger_account.draw_id`).
     """
     return {
         "schema": AUDIT_SCHEMA,
@@ -91,10 +82,6 @@ def policy_file_contents(toml: Path, named: Iterable[str]) -> Mapping[str, bytes
 
     A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
     leaves the policy as written undecided.
-
-    Args:
-        toml: the policy file.
-        named: the files from which it was read.
     """
     return {name: path.read_bytes() for name, path in policy_file_paths(toml, named).items()}
 

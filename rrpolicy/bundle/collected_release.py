@@ -173,9 +173,7 @@ def _load_collected_table(handed: InputTable) -> InputTable:
 def collected_policy(policy: Policy, product: Product) -> Policy:
     """Return the policy under which a table of randomised records is read: each column has its released labels.
 
-    Args:
-        policy: as its file states it, with the collected table in place of the source.
-        product: the channel of the randomisation, engine types filled in.
+    `policy` has the collected table in place of its source.
     """
     columns = [column for table in product.tables() for column in table.columns]
     attributes = {
@@ -192,11 +190,7 @@ def collected_policy(policy: Policy, product: Product) -> Policy:
 
 
 def _require_plausible(product: Product, table: Original) -> None:
-    """Refuse a table that was not randomised by the channel.
-
-    Raises:
-        DataError: RR524.
-    """
+    """Refuse a table that was not randomised by the channel (RR524)."""
     counts = []
     for axis in product.axes:
         shape = released_shape(axis)

@@ -32,12 +32,7 @@ DIGITS = 2
 
 
 def strongest_associations(original: Original, release: Release) -> tuple[AssociationRow, ...]:
-    """Return the pairs of columns with the largest Cramér's V in the original, each with its estimate.
-
-    Args:
-        original: the table.
-        release: of it, opened.
-    """
+    """Return the pairs of columns with the largest Cramér's V in the original, each with its estimate."""
     found = sorted(_original_associations(original), key=lambda pair: -pair[0])[:MOST]
     _prefetch_pair_counts(release, [name for v, cells, *pair in found if v > 0 and cells <= ESTIMATED for name in pair])
     return tuple(_association_row(release, v, cells, one, other) for v, cells, one, other in found if v > 0)

@@ -55,14 +55,8 @@ def render_public_page(
 ) -> Mapping[str, bytes]:
     """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
 
-    The page cannot name the digest of release.json, which covers the page.
-
-    Args:
-        public: the folder with the data files.
-        manifest: of the release; it need not be sealed yet.
-        registry: of the plugins.
-        channel: as published, or as planned: both have the same sections without the original.
-        released: column -> released records of each of its labels, if they are counted already.
+    The page cannot name the digest of release.json, which covers the page. `channel` is the published or the planned
+    one: without the original both have the same sections.
     """
     from rrpolicy.reports.report_builder import public_report
 
@@ -75,14 +69,7 @@ def render_public_page(
 def render_audit_pages(
     executed: ExecutedPlan, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
 ) -> Mapping[str, bytes]:
-    """Return report.html and report.json of audit/, by name.
-
-    Args:
-        executed: the draw; its public/ folder is finished.
-        manifest: of the release, sealed.
-        record: audit.json so far.
-        written: the policy's files, by their path in audit/.
-    """
+    """Return report.html and report.json of audit/, by name."""
     from rrpolicy.bundle.manifest import full_manifest
     from rrpolicy.reports.report_builder import audit_report
 
@@ -114,18 +101,8 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
 ) -> AuditPageInput:
     """Return the contents of the audit page beyond the public one.
 
-    Args:
-        plan: that was executed.
-        assessment: of its channel.
-        registry: of the plugins.
-        record: audit.json; its `files` and `digest` are not needed yet.
-        original: the table; without it its counts are left out.
-        public: the public/ folder.
-        policy_file: the policy's file, as places name it; None if only a plan is available.
-        written: the policy's files as written, by their path in audit/.
-        attacked: the adversarial test; None if none was written.
-        compared: the alternatives; None if none were written.
-        joint: released records of each combination of labels, if the writer of the release has counted them.
+    Without `original` its counts are left out. `record`, audit.json, needs no `files` and `digest` yet. `joint` has the
+    released records of each combination of labels, if they are counted already.
     """
     from rrpolicy.report_blocks import Fact
     from rrpolicy.reports.marginals import original_category_shares

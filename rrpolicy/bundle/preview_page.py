@@ -34,13 +34,7 @@ REFUSED = "No release satisfies this policy: nothing could be planned."
 
 
 def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesRecord | None = None) -> Report:
-    """Return the page of a plan.
-
-    Args:
-        outlook: the plan, its findings, and whether it passes.
-        registry: of the policy's plugins.
-        compared: alternative releases.
-    """
+    """Return the page of a plan."""
     plan, assessment = outlook.plan, outlook.assessment
     policy, optimised = plan.policy, chosen_by_optimiser(plan.origins)
     about = build_manifest(plan, assessment, {}, label=None, test=False, governance=outlook.governance)
@@ -77,13 +71,7 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
 def refused_policy_report(
     policy: Policy, problems: Sequence[Problem], compared: AlternativesRecord | None = None
 ) -> Report:
-    """Return the page of a policy that cannot be planned.
-
-    Args:
-        policy: resolved.
-        problems: why.
-        compared: alternative releases.
-    """
+    """Return the page of a policy that cannot be planned."""
     again = Fact("Change the policy, then plan again", "rrpolicy plan POLICY --report PAGE.html")
     return Report(
         page="plan",

@@ -27,17 +27,7 @@ def realised_findings(  # noqa: PLR0917 each is another thing
     data: Data,
     scratch: Path,
 ) -> tuple[Finding, ...]:
-    """Return the measurements on a written release by the assessors of a policy's requirements, each once.
-
-    Args:
-        policy: resolved.
-        registry: of the policy's plugins.
-        channel: of the draw.
-        original: the table.
-        public: the folder of the data files.
-        data: their description in the manifest.
-        scratch: folder for spilling.
-    """
+    """Return the measurements on a written release by the assessors of a policy's requirements, each once."""
     outline = channel_outline(channel)
     assessors = [registry.assessor(requirement, policy, outline) for requirement in policy.requirements]
     measures = dict.fromkeys(a.attained for a in assessors if a.attained is not None)

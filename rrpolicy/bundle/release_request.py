@@ -120,11 +120,7 @@ class KeyDisposition:
     protect: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        """Refuse a passphrase without a file.
-
-        Raises:
-            PolicyError: RR250.
-        """
+        """Refuse a passphrase without a file (RR250)."""
         if self.protect is not None and self.path is None:
             raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
 
@@ -176,12 +172,7 @@ def run_release(
 ) -> WrittenBundle:
     """Write a release; see `rrpolicy.release` for the errors.
 
-    Args:
-        what: as for `rrpolicy.release`.
-        out: the bundle's folder.
-        accounts: opens the ledger that the policy names.
-        approve: requires that the policy was approved.
-        options: as for `rrpolicy.release`; `replaces` is the digest of the release that is corrected.
+    `approve` requires that the policy was approved. `options["replaces"]` is the digest of the corrected release.
     """
     handed, passphrase = input_table(options["source"]), options["key_passphrase"]
     kept = KeyDisposition(key_location(options["key"]), None if passphrase is None else passphrase.encode())
@@ -197,11 +188,7 @@ def run_release(
 
 
 def _named_sink(registry: Registry, name: str | None) -> FileSink:
-    """Return the writer of the data files.
-
-    Raises:
-        PolicyError: RR250 if no plugin offers it.
-    """
+    """Return the writer of the data files (RR250 if no plugin offers it)."""
     if name is None:
         return LOCAL_SINK
     if name not in registry.sinks:
@@ -353,14 +340,6 @@ def _draw_key(
     """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
 
     A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
-
-    Args:
-        plan: to draw.
-        original: the table.
-        held: an existing key.
-        kept: its disposition.
-        staging: of the bundle.
-        keep: whether its file must be written.
     """
     made = _binding_key(plan, original, held, kept)
     if kept.path is None or not keep:
@@ -404,11 +383,7 @@ def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> No
 def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: SeriesState | None) -> Iterator[SeriesKey]:
     """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
 
-    Args:
-        series: its name.
-        kept: the location of its key.
-        staging: of the bundle.
-        begun: the series as the ledger knows it; None if this is its first release.
+    `begun` is None for the first release of the series.
     """
     if kept.secret is not None:
         yield SeriesKey(kept.secret.key_of_series(series), series)

@@ -21,10 +21,8 @@ def answer_codes(
 ) -> list[list[int]]:
     """Return the category position of each response, a list per record; nothing is drawn before all are read.
 
-    Args:
-        questions: in order.
-        records: attribute -> response; None is no response.
-        text: responses are text of a CSV file: empty text is no response, and numbers are in decimal notation.
+    None is no response. If `text`, responses are from a CSV file: empty text is no response, and numbers are in decimal
+    notation.
 
     Raises:
         DataError: RR522, with all problems of all records at once; messages contain no response.

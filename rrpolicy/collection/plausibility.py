@@ -28,10 +28,7 @@ WIDEST = 1 << 20
 def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> Iterator[str]:
     """Yield reasons why a table was not made by randomising records by a channel; no value is named.
 
-    Args:
-        product: the channel.
-        counts: for each axis, (cells,) records of each combination of its released labels, in C order.
-        records: N.
+    `counts` has for each axis the (cells,) records of each combination of its released labels, in C order.
     """
     import numpy as np
 

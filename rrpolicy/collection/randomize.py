@@ -23,15 +23,8 @@ def randomize(
     """Return the randomised form of records, each drawn independently, in their order.
 
     The key is fresh for each call, 256 bits of the operating system, and is discarded after it: no draw can be
-    repeated, and two calls are two sets of responses.
-
-    Args:
-        questionnaire: the questions, and the randomisation of responses.
-        records: attribute -> response; None is no response.
-        text: responses are the text of a CSV file.
-
-    Returns:
-        Released column -> category, one dictionary per record, the columns in the order of the released table.
+    repeated, and two calls are two sets of responses. Each result maps released columns to categories, in the order of
+    the released table. A response of None is no response.
 
     Raises:
         DataError: RR522, with all problems of all records at once; nothing is drawn.

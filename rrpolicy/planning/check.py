@@ -141,10 +141,6 @@ class RequirementStatement:
 def check(opened: OpenedPolicy, terms: Terms | None = None) -> PolicyCheck:
     """Check a policy without data.
 
-    Args:
-        opened: a policy that loaded, with its registry.
-        terms: on which day it is judged, and whether waivers count; today's and yes by default.
-
     Raises:
         PolicyError: with all problems at once (RR22x to RR238).
         RefusedError: a plugin failed.
@@ -212,11 +208,7 @@ def budget_assessors(policy: Policy, registry: Registry, outline: Outline) -> li
 
 
 def require_baseline(policy: Policy, baseline: str) -> None:
-    """Refuse a policy that does not extend a baseline.
-
-    Raises:
-        PolicyError: RR245.
-    """
+    """Refuse a policy that does not extend a baseline (RR245)."""
     if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
         known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
         message = f"the policy does not extend {baseline}, which this check demands: {known}"
@@ -257,12 +249,7 @@ def _optional_model_text(requirement: Requirement, method: str, registry: Regist
 
 
 def unlimited_warnings(policy: Policy, each: Sequence[RequirementStatement]) -> Iterator[Remark]:
-    """Yield a warning for every requirement that leaves something without a limit.
-
-    Args:
-        policy: resolved.
-        each: of its requirements, in order.
-    """
+    """Yield a warning for every requirement that leaves something without a limit."""
     for requirement, one, identity in zip(
         policy.requirements, each, entry_identities(policy).requirements, strict=True
     ):
@@ -331,13 +318,7 @@ def _redundancy_text(requirement: Requirement, other: Requirement, policy: Polic
 
 
 def file_split_problems(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
-    """Yield why a released table cannot be cut into files as the policy requires (RR350, RR351).
-
-    Args:
-        policy: resolved.
-        registry: of its plugins.
-        records: of the table, if known.
-    """
+    """Yield why a released table cannot be cut into files as the policy requires (RR350, RR351)."""
     cut, form = policy.release.rows_per_file, policy.release.format
     if cut is None:
         return

@@ -20,12 +20,7 @@ def policy_formula_warnings(policy: Policy) -> tuple[Remark, ...]:
 
 
 def channel_formula_warnings(policy: Policy, channel: Channel) -> Iterator[Remark]:
-    """Yield the warning for the values that a channel releases.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn.
-    """
+    """Yield the warning for the values that a channel releases."""
     columns = [column for table in channel.tables() for column in table.columns]
     yield from _formula_warning(policy, [column.name for column in columns if _column_runs(column, policy)])
 

@@ -50,13 +50,7 @@ class _WeightSummer(Protocol):
 
 
 def unique_value_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield a warning for every unmodified column that has values of one record only.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn.
-        original: the table.
-    """
+    """Yield a warning for every unmodified column that has values of one record only."""
     kept = {name for d in channel.decoders() if isinstance(d, IdentityDecoder) for name in d.attributes}
     changed = {name for d in channel.decoders() if not isinstance(d, IdentityDecoder) for name in d.attributes}
     for attribute in policy.released:
@@ -87,13 +81,7 @@ def _unique_value_count(attribute: Attribute, original: Original) -> int:
 
 
 def association_warnings(policy: Policy, channel: Channel | Outline, original: Original) -> Iterator[Remark]:
-    """Yield the unmodified columns that reveal randomised ones, then a warning of those associated with some.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn; or a mechanism's outline.
-        original: the table.
-    """
+    """Yield the unmodified columns that reveal randomised ones, then a warning of those associated with some."""
     from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 
     columns = (
@@ -136,13 +124,7 @@ def _dependence_text(found: Dependence) -> str:
 
 
 def survey_design_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield the points of a survey's design that need a person's judgement.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn.
-        original: the table.
-    """
+    """Yield the points of a survey's design that need a person's judgement."""
     changed = {n for d in channel.decoders() if not isinstance(d, IdentityDecoder) for n in d.attributes}
     strata, clusters = ([a for a in policy.released if a.design == part] for part in ("stratum", "cluster"))
     strata = [a for a in strata if a.name not in changed]

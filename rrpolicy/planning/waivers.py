@@ -105,12 +105,7 @@ class WaivedProblem:
 
 
 def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
-    """Return problems caused by the day: a due review (RR415) unless waived, and expired waivers (RR416).
-
-    Args:
-        policy: with people's declarations.
-        terms: with the day.
-    """
+    """Return problems caused by the day: a due review (RR415) unless waived, and expired waivers (RR416)."""
     governance = policy.governance
     problems, waived = [], []
     review, waiver = governance.context.review, terms.in_force(governance).get(REVIEW_KEY)

@@ -76,11 +76,7 @@ def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:
 
 
 def install(extra: str) -> str:
-    """Return the command that installs the libraries of an extra, valid for a checkout and for a package.
-
-    Args:
-        extra: of rrpolicy's distribution, such as `models`.
-    """
+    """Return the command that installs the libraries of an extra, valid for a checkout and for a package."""
     asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
     marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
     return "pip install " + " ".join(f"'{library.strip()}'" for library, _, of in asked if marker.search(of))

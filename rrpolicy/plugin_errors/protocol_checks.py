@@ -41,9 +41,7 @@ KINDS = ("rrpolicy.channels.base:Channel", "rrpolicy.channels.base:Axis")
 def protocol_mismatch(thing: object, what: str) -> str:
     """Return the difference between an object and its protocol in words; "" if it conforms.
 
-    Args:
-        thing: offered by a plugin.
-        what: kind of the offer; a key of `MEMBERS`.
+    `what` is a key of `MEMBERS`.
     """
     lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
     if lacking:

@@ -17,9 +17,7 @@ R = TypeVar("R")
 def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
     """Return a function of a plugin restricted to the return type of its protocol.
 
-    Args:
-        kind: the type, as in an annotation; the fields of a dataclass are checked as well.
-        function: to be called.
+    The fields of a dataclass are checked as well.
 
     Raises:
         RefusedError: RR413 if another type is returned; for a function of the core `TypeError`.
@@ -41,11 +39,7 @@ def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
 def check_type(value: object, kind: Any, function: object, name: str = "") -> None:
     """Refuse a value from a function or a property of a plugin if it does not match its protocol.
 
-    Args:
-        value: to check.
-        kind: the type, as for `check_return_type`.
-        function: that returned it; for a property, its object.
-        name: of the property.
+    For a property, `function` is its object and `name` its name.
 
     Raises:
         RefusedError: RR413; for a function of the core, `TypeError`.
@@ -65,10 +59,8 @@ def check_protocol(value: object, members: Iterable[str], function: object) -> N
 def plugin_contract_error(function: object, wrong: str, name: str = "") -> Exception:
     """Return the error of a plugin's function that violates its protocol.
 
-    Args:
-        function: of the plugin; for a property, its object.
-        wrong: description of the violation, such as `returned a dict, expected a Proposal`.
-        name: of the property.
+    `wrong` describes the violation, such as `returned a dict, expected a Proposal`. For a property, `function` is its
+    object and `name` its name.
     """
     who = find_author(function)
     of = getattr(function, "__qualname__", type(function).__name__)

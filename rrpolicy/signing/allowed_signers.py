@@ -93,10 +93,6 @@ class AllowedSigners:
 def read_signers(path: Path, day: date) -> AllowedSigners:
     """Read the file of allowed signers.
 
-    Args:
-        path: the file.
-        day: as of which its keys are trusted.
-
     Raises:
         PolicyError: RR2xx, all problems of the file, with their lines; RR203 for a required role of nobody.
     """
@@ -185,13 +181,7 @@ def _assignments(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> 
 
 
 def check_signers(signed: SignedEnvelope | None, signers: Sequence[Signer], day: date) -> SignerCheck:
-    """Return the people with a valid signature of an envelope on a day.
-
-    Args:
-        signed: the envelope; None without one.
-        signers: the allowed signers.
-        day: on which their keys must be valid.
-    """
+    """Return the people with a valid signature of an envelope on a day."""
     if signed is None:
         return SignerCheck({}, (), ())
     people: dict[str, tuple[str, ...]] = {}

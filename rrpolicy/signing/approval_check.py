@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
     """Refuse a policy without a current approval; put the approval into the release that is made under it.
 
-    Args:
-        policy: from its file.
-        file: of the policy.
-        into: the bundle in the making. If matrices are withheld nothing is put there: an approval could confirm a guess
-            of the policy.
-        day: on which the approvers' keys must be valid.
+    If matrices are withheld, the approval is not put there: it could confirm a guess of the policy.
 
     Raises:
         RefusedError: RR417 if the policy requires an approval and there is none, or it is for another policy, or not

@@ -52,13 +52,8 @@ def verify_signatures(
 ) -> Verification:
     """Return a verification extended by the checks of signatures.
 
-    Args:
-        bundle: the folder, or public/ alone with its statements in the same folder.
-        found: verification of the bundle.
-        keys: each of which must have signed the release.
-        auditors: keys, each of which must have signed a verification of it.
-        allowed: the people who may sign in the roles that the release requires; None without such a file.
-        unsigned: the release was just made: the signatures that it requires are undecided.
+    Each of `keys` must have signed the release, each of `auditors` a verification of it. If `unsigned`, the release was
+    just made, and the signatures that it requires are undecided.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS_FOLDER
@@ -138,14 +133,7 @@ def trust_date(allowed: AllowedSigners | None) -> date:
 
 
 def refuse_recalled(bundle: Path) -> None:
-    """Refuse a release with a signed notice of recall.
-
-    Args:
-        bundle: the folder, or public/ alone.
-
-    Raises:
-        RequirementError: RR133.
-    """
+    """Refuse a release with a signed notice of recall (RR133)."""
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     notice = public.parent / ATTESTATIONS_FOLDER / RECALLED
     if not notice.is_file() or not (public / MANIFEST_FILE).is_file():
@@ -182,9 +170,6 @@ def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
     """Return the verifiers and signers of a release from the statements in its folder: day, level and key.
 
     Signing keys are as stated in the envelopes, unchecked: `verify_signatures` checks them for given keys.
-
-    Args:
-        bundle: the folder of the release.
     """
     found, public = [], bundle / "public"
     for path in sorted((bundle / ATTESTATIONS_FOLDER).glob(f"*{SUFFIX}")):

@@ -70,11 +70,6 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
     The bundle's statement is signed, after a verification without the table; verify with the table first for a higher
     level.
 
-    Args:
-        bundle: the folder with public/ and audit/.
-        signer: the key.
-        plugins: distributions that the bundle may import.
-
     Raises:
         RequirementError: RR110 to RR137 if the bundle does not verify; nothing is signed.
         PolicyError: RR260 if it is no bundle with audit/.
@@ -100,12 +95,6 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
 
 def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, now: datetime) -> Signature:
     """Sign a verification that passed.
-
-    Args:
-        bundle: the folder.
-        found: the verification.
-        signer: the auditor's key.
-        now: time of the verification.
 
     Raises:
         RequirementError: if the release is not verified; nothing is signed.
@@ -133,11 +122,6 @@ def approval_path(policy: Path) -> Path:
 def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
     """Approve a policy, or add a signature to an approval; an approval of an earlier version is replaced.
 
-    Args:
-        policy: from its file.
-        file: of the policy.
-        signer: the approver's key.
-
     Raises:
         RefusedError: RR431 if this key has approved it, or the path holds another file; RR407, RR408.
     """
@@ -157,12 +141,6 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
 
 def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
     """Add to the signatures of a release a signed notice that it is no longer to be used.
-
-    Args:
-        bundle: the folder.
-        reason: in words.
-        signer: the key.
-        now: time of the recall.
 
     Raises:
         PolicyError: RR250 if the reason is empty; RR260 if there is no release.

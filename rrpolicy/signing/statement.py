@@ -50,13 +50,7 @@ class AuditDigests:
 
 
 def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
-    """Return the statement of a release.
-
-    Args:
-        manifest: release.json, whose digests of the other files are checked elsewhere.
-        file: digest of its bytes.
-        audit: digests of audit/.
-    """
+    """Return the statement of a release."""
     public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
     subjects = {f"public/{MANIFEST_FILE}": _hex(file), **public, f"audit/{auditing.AUDIT_FILE}": audit.record}
     stated = plain(record(manifest))
@@ -83,11 +77,7 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
 def approval_statement(name: str, version: str, policy: str, governance: str) -> bytes:
     """Return the bytes by which a policy is approved: its meaning, declarations and approvals.
 
-    Args:
-        name: of the policy.
-        version: likewise.
-        policy: SHA-256 of the resolved policy.
-        governance: digest of declarations and approvals.
+    `policy` is the SHA-256 of the resolved policy, `governance` the digest of declarations and approvals.
     """
     subjects = {"policy": policy, "governance": governance}
     return canonical(
@@ -103,10 +93,7 @@ def approval_statement(name: str, version: str, policy: str, governance: str) ->
 def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
     """Return the bytes by which a release is recalled.
 
-    Args:
-        bundle: its folder.
-        reason: in words.
-        when: the time, in the format of ISO 8601.
+    `when` is in the format of ISO 8601.
     """
     return canonical(
         {
@@ -126,9 +113,6 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
 def bundle_statement(bundle: Path) -> bytes:
     """Return the bytes by which a bundle's release is signed.
 
-    Args:
-        bundle: the folder with public/ and audit/.
-
     Raises:
         PolicyError: RR260, RR261 if there is no readable release.
         ValueError: if audit.json cannot be read.
@@ -142,10 +126,8 @@ def bundle_statement(bundle: Path) -> bytes:
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
     """Return a statement's digests of audit/, from its files.
 
-    Args:
-        folder: audit/.
-        withheld: the release withholds its matrices. The statement then contains no digest that could confirm a guess
-            of them: the plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
+    If the release withholds its matrices, the statement contains no digest that could confirm a guess of them: the
+    plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
 
     Raises:
         OSError: if one cannot be read.

@@ -23,16 +23,7 @@ CONDITIONAL = "CONDITIONAL"
 
 
 def verification_statement(bundle: Path, found: Verification, now: datetime) -> bytes:
-    """Return the bytes that an auditor signs.
-
-    Args:
-        bundle: the folder, or public/ alone.
-        found: a verification that passed.
-        now: time of the verification.
-
-    Raises:
-        PolicyError: RR260 if there is no readable release.
-    """
+    """Return the bytes that an auditor signs (RR260 if there is no readable release)."""
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     manifest = read_release(public)
     subjects = {f"public/{MANIFEST_FILE}": file_digest(public / MANIFEST_FILE)}
@@ -64,11 +55,8 @@ def verified_properties(found: Verification, *, withheld: bool = False) -> Itera
     """Yield the verified properties, each under a separate name; failed, undecided and unverified ones are omitted.
 
     A level includes those below it. A requirement that holds given the published parameters has a different name, so
-    that it is not read as unconditional.
-
-    Args:
-        found: a verification that passed.
-        withheld: omit limits: the release withholds its matrices, which may follow from them.
+    that it is not read as unconditional. Limits are omitted if the release withholds its matrices, which may follow
+    from them.
     """
     for level in VerificationLevel:
         if level <= found.level:

@@ -38,10 +38,7 @@ if TYPE_CHECKING:
 def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> None:
     """Put a test into audit/ and print the audit report with it, replacing an earlier test.
 
-    Args:
-        bundle: the folder, verified.
-        found: of it, and of it together with others; its digest is the first.
-        registry: of the plugins; the report's renderers among them.
+    The bundle's digest is the first of `found`.
 
     Raises:
         PolicyError: as `amend_audit`.
@@ -110,13 +107,7 @@ def _open_attacked_bundle(
 ) -> AttackedBundle:
     """Open a bundle with its table, whose number among the tables is `table`.
 
-    Args:
-        stack: closes what is opened.
-        bundle: the folder.
-        given: the table.
-        table: its place among those that were named.
-        plugins: distributions that may be imported.
-        sure: whether the caller states that it is the table of this very release; it may not be if several have one.
+    `sure`: the caller states that it is the table of this very release, which it may not be if several have one.
 
     Raises:
         RequirementError: RR110 to RR137 if the bundle is inconsistent, or surely of another table.

@@ -27,15 +27,7 @@ if TYPE_CHECKING:
 
 
 def attack_target(name: str, side: PublicFolder, audit: AuditFolder, original: Original, scratch: Path) -> AttackTarget:
-    """Return the target of attacks.
-
-    Args:
-        name: of the bundle, for errors.
-        side: public/, verified.
-        audit: audit/, verified.
-        original: the table that was released.
-        scratch: for reading data files.
-    """
+    """Return the target of attacks."""
     channel = audit.plan.channel
 
     @contextmanager

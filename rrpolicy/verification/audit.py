@@ -120,12 +120,7 @@ def verify_records(
 ) -> tuple[PublicFolder, AuditFolder]:
     """Check public/ and audit/ of a bundle by themselves, and return them if they are consistent.
 
-    Args:
-        bundle: with both.
-        scratch: folder for sorting rows.
-        plugins: distributions that may be imported if the bundle names them.
-        engines: of tables in memory, by the scheme of their uris.
-        uri: of the table; "" if it is not available.
+    `uri` is "" if the table is not available.
 
     Raises:
         RequirementError: RR110 to RR137 if they are not.
@@ -146,11 +141,7 @@ def verify_records(
 def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditFolder | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
-    Args:
-        log: takes the checks.
-        folder: audit/.
-        side: the public side.
-        uri: of the table, for the level source; "" if it is not available.
+    `uri` is "" if the table is not available.
 
     Raises:
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
@@ -357,13 +348,7 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
 
 
 def _note_withheld_verdicts(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
-    """Note the verdicts in audit/ of findings whose numbers public/ withholds.
-
-    Args:
-        log: takes them.
-        findings: recomputed from the plan.
-        told: as release.json states them.
-    """
+    """Note the verdicts in audit/ of findings whose numbers public/ withholds."""
     told_so = {f"{finding.model} {finding.requirement}" for finding in told}
     log.undecided[:] = [text for text in log.undecided if text not in told_so]
     log.confirm(RELEASE, "decoders")
@@ -489,13 +474,7 @@ def verify_tuning_table(
 ) -> None:
     """Check that the plan's parameters were chosen on a table; undecided if it is not available.
 
-    Args:
-        log: takes the check.
-        audit: the audit side.
-        side: the public side.
-        original: the source; the other table is read under the same policy.
-        uri: of the other table.
-        scratch: for reading it.
+    The other table, at `uri`, is read under the same policy.
 
     Raises:
         DataError: RR3xx if it cannot be read.

@@ -209,12 +209,7 @@ class Log:
     def again(self, name: str, agrees: bool, code: str, failure: str, by: str) -> bool:
         """Note a comparison with a regenerated part; one made by another version may differ, and is then undecided.
 
-        Args:
-            name: of the regenerated part.
-            agrees: whether it is the same.
-            code: of the problem if it is not.
-            failure: the message of that problem.
-            by: the versions that wrote the bundle; "" if it was this one.
+        `by` names the versions that wrote the bundle; "" if it was this one.
         """
         if agrees or not by:
             return self.check(name, agrees, code, failure)

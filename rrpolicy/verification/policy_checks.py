@@ -19,14 +19,7 @@ _CLOCKS = timedelta(days=1)
 
 
 def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> None:
-    """Check that release.json is consistent on decisions; note problems caused by the day, which fail nothing.
-
-    Args:
-        log: takes the checks.
-        manifest: release.json.
-        file: its name in the bundle.
-        today: the day of the verification.
-    """
+    """Check that release.json is consistent on decisions; note problems caused by the day, which fail nothing."""
     governance = manifest.governance
     agree = governance.digest() == manifest.governance_digest
     failure = f"the field '{DIGEST}' of release.json is not the digest of its field 'governance'"
@@ -44,13 +37,7 @@ def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> 
 
 
 def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, Any]) -> None:
-    """Check that no waiver had expired, and no review was due, when the release was made, by the record's time.
-
-    Args:
-        log: takes the checks.
-        manifest: release.json.
-        record: audit.json.
-    """
+    """Check that no waiver had expired, and no review was due, when the release was made, by the record's time."""
     day = datetime.fromisoformat(record["time"]).date() - _CLOCKS
     governance = manifest.governance
     gone = [waiver.finding for waiver in governance.waivers if waiver.expired(day)]
@@ -65,12 +52,7 @@ def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, 
 def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str, by: str) -> None:
     """Check that the policy as written has the declarations in release.json.
 
-    Args:
-        log: takes the check.
-        manifest: release.json.
-        policy: as its file in audit/ states it.
-        file: release.json's name in the bundle.
-        by: the versions that wrote the bundle; "" if these.
+    `by` names the versions that wrote the bundle; "" if it was this one.
     """
     agree = policy.governance.digest() == manifest.governance_digest
     failure = "audit/policy.toml does not declare what release.json says that people declared and decided"

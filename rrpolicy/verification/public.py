@@ -134,13 +134,7 @@ def verify_public(
 ) -> PublicFolder | None:
     """Check public/ by itself; None if it is too broken for anything further.
 
-    Args:
-        log: takes the checks.
-        public: the folder.
-        scratch: for reading the data files.
-        plugins: distributions that the caller allows.
-        today: the day on which review dates are checked; default: today.
-        rows: the data files are available; otherwise their checks are undecided.
+    Without `rows` the checks of the data files are undecided.
 
     Raises:
         RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
@@ -216,8 +210,7 @@ def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Man
 def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
     """Check that the manifest's copies of the channel, findings and policy equal the originals.
 
-    Returns:
-        Whether they do; all further checks use that description.
+    Return whether they do; all further checks use that description.
     """
     before = len(log.problems)
     channel, manifest = side.channel, side.manifest
@@ -366,10 +359,7 @@ def _check_table(log: Log, side: PublicFolder, scratch: Path, name: str) -> None
 def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     """Recompute every finding determined by the channel, the number of records and the data files.
 
-    Args:
-        log: of the verification.
-        side: public/.
-        scratch: for reading the data files; None if they cannot be read.
+    Without `scratch` the data files cannot be read.
     """
     manifest = side.manifest
     if manifest.withholds:
@@ -433,13 +423,8 @@ def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequen
 def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by: str) -> None:
     """Compare a recomputed finding with a record's.
 
-    Args:
-        log: takes the checks.
-        finding: recomputed, with the numbers that the record may show; its place may be unknown here, and is checked
-            elsewhere.
-        stated: the record's finding.
-        where: the record.
-        by: the versions that wrote it, whose wording may differ; "" if they are these.
+    `finding` has the numbers that the record may show; its place may be unknown here, and is checked elsewhere. `by`
+    names the versions that wrote the record, whose wording may differ; "" if they are these.
     """
     name = f"{finding.model}: {finding.requirement}"
     settled = finding.verdict is not Verdict.UNDECIDED

@@ -55,13 +55,7 @@ def check_files(  # noqa: PLR0917 each is another thing
 ) -> None:
     """Check that a folder holds exactly the expected files, and each the bytes that the record states.
 
-    Args:
-        log: takes the checks.
-        folder: public/ or audit/.
-        listed: path -> digest, as the record states.
-        record: its name.
-        expected: the files of a release.
-        absent: files that may be missing.
+    `listed` maps paths to digests, as the record states; files of `absent` may be missing.
     """
     files, odd = scan_folder(folder)
     place = folder.name

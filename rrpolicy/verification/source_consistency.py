@@ -27,17 +27,8 @@ def check_source_consistency(
 ) -> Finding | None:
     """Check that a table has the release's number of records, and that the released rows can be a draw from it.
 
-    Args:
-        log: takes the checks.
-        audit: the audit side.
-        side: the public side.
-        original: the claimed source.
-        scratch: for reading the released tables.
-        tagged: whether the key's tag shows the table to be the source; then the release is wrong.
-
-    Returns:
-        Whether the released rows conform to the channel; None if the table is probably another one, so that its results
-            do not concern the bundle.
+    `tagged`: the key's tag shows the table to be the source, so that the release is wrong. Return whether the released
+    rows conform to the channel; None if the table is probably another one, whose results do not concern the bundle.
     """
     log.level = VerificationLevel.SOURCE
     stated = audit.plan.records

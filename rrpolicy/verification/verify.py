@@ -71,12 +71,7 @@ def check_audit_page(
 ) -> None:
     """Fill the audit report again, as far as its inputs are available, and render it again.
 
-    Args:
-        log: takes the checks.
-        audit: audit/.
-        side: public/.
-        assessment: as findings.json states it, or computed from the original.
-        original: the table; without it, its counts are only stated.
+    Without `original` its counts are only stated.
     """
     from rrpolicy.bundle.pages import build_audit_pieces, rendered_report_files
     from rrpolicy.reports.report_builder import audit_report, parse_report
@@ -179,12 +174,7 @@ def _verification_level(level: VerificationLevel | str | None) -> VerificationLe
 def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions]) -> Verification:
     """Verify a bundle, or its public/ folder alone; its signatures and its ledger are checked elsewhere.
 
-    Args:
-        bundle: the bundle's folder, or public/.
-        rows: the data files are available; otherwise their checks are undecided.
-
-    Returns:
-        Checks that hold, fail, or stay undecided. Anything unknown is a problem.
+    Without `rows` the checks of the data files are undecided. Anything unknown is a problem.
 
     Raises:
         PolicyError: RR250 if the level needs an input that is not given, or the whole bundle if only public/ is given;

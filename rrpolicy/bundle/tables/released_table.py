@@ -134,13 +134,7 @@ def open_released_table(  # noqa: PLR0917 each is another thing
 ) -> Iterator[ReleasedTable]:
     """Open a released table read-only.
 
-    Args:
-        paths: of its files, in the order of its rows.
-        form: their format.
-        spec: its description in the manifest.
-        scratch: folder for spilling.
-        handling: of text that a spreadsheet would run as a formula, in CSV.
-        formats: known ones, including that of the release.
+    `paths` are in the order of the rows. `handling` is that of text that a spreadsheet would run as a formula, in CSV.
 
     Raises:
         UnlikeSpecError: if they cannot be read, or their columns are not those of the spec.

@@ -110,13 +110,7 @@ def command(
 
 
 def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
-    """Return what became of the key.
-
-    Args:
-        found: the release.
-        key: where the key is, as the caller named it; None if it was destroyed.
-        used: whether its file was there before.
-    """
+    """Return what became of the key."""
     if key is None:
         return "the key was destroyed"
     series, where = found.policy.release.series, "derived from" if found.key is None else "in"
