@@ -70,7 +70,7 @@ def release(what: ReleaseInput, out: PathLike, **options: Unpack[ReleaseOptions]
     from rrpolicy.bundle.release_request import run_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.governance.ledger.verify import sealed_manifest
-    from rrpolicy.signing.approval_check import require_approval
+    from rrpolicy.signing.signature_checks import require_approval
 
     replaces = options["replaces"]
     if replaces is not None:
@@ -130,8 +130,8 @@ def randomize(
         >>> list(rrpolicy.randomize("asked.questionnaire.json", {"smokes": "yes"}))
         ['smokes']
     """
+    from rrpolicy.collection.answers import randomize as randomized
     from rrpolicy.collection.questionnaire import Questionnaire
-    from rrpolicy.collection.randomize import randomize as randomized
 
     asked = questionnaire if isinstance(questionnaire, Questionnaire) else open_questionnaire(questionnaire)
     if isinstance(records, Mapping):
@@ -167,7 +167,7 @@ def collect(plan: PathLike, table: Table, out: PathLike, **options: Unpack[Colle
     """
     from rrpolicy.bundle.collected_release import write_collected_release
     from rrpolicy.governance.ledger.file_account import FileAccounts
-    from rrpolicy.signing.approval_check import require_approval
+    from rrpolicy.signing.signature_checks import require_approval
     from rrpolicy.source.memory.input_table import input_table
 
     handed = input_table(table)

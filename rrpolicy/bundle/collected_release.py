@@ -18,14 +18,14 @@ from rrpolicy.bundle.execute import (
     policy_with_places,
     publish_bundle,
 )
-from rrpolicy.bundle.executed_plan import ExecutedPlan
+from rrpolicy.bundle.pages import ExecutedPlan
 from rrpolicy.bundle.release_request import WrittenBundle, open_ledger_account, read_written_bundle
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
 from rrpolicy.bundle.tables.writer import WrittenTable
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.draw import TABLE, flatten, released_shape
 from rrpolicy.channels.values import dictionary_array, labels
-from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection.answers import implausibilities
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats

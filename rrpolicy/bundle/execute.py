@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.executed_plan import ExecutedPlan
-from rrpolicy.bundle.pages import render_audit_pages, render_public_page
-from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.audit import realised_findings
+from rrpolicy.bundle.pages import ExecutedPlan, render_audit_pages, render_public_page
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
 from rrpolicy.bundle.tables.writer import FolderSink, WrittenTable
 from rrpolicy.canonical_json import digest, file_digest, pretty

@@ -27,10 +27,10 @@ from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.assess import requirement_text
-from rrpolicy.planning.csv_injection import policy_formula_warnings
 from rrpolicy.planning.derived_statistics import impossible_acceptances, possible_statistics
 from rrpolicy.planning.gate import failure_problems
 from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.planning.review_points import policy_formula_warnings
 from rrpolicy.planning.series import series_problems
 from rrpolicy.planning.waivers import (
     MISSING_CODE_REMARK,

@@ -36,9 +36,13 @@ from rrpolicy.planning.check import (
     unused_design_columns,
     withholding_problems,
 )
-from rrpolicy.planning.csv_injection import channel_formula_warnings
 from rrpolicy.planning.derived_statistics import derived_statistics_of_plan, impossible_acceptances, possible_statistics
-from rrpolicy.planning.review_points import association_warnings, survey_design_warnings, unique_value_warnings
+from rrpolicy.planning.review_points import (
+    association_warnings,
+    channel_formula_warnings,
+    survey_design_warnings,
+    unique_value_warnings,
+)
 from rrpolicy.planning.series import (
     SeriesState,
     continued_proposal,

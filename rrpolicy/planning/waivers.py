@@ -15,9 +15,9 @@ from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
-from rrpolicy.planning.csv_injection import CSV_FORMULA_REMARK
 from rrpolicy.planning.review_points import (
     ASSOCIATION_REMARK,
+    CSV_FORMULA_REMARK,
     GIVEAWAY_REMARK,
     SURVEY_DESIGN_REMARK,
     UNIQUE_VALUE_REMARK,

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import canonical, file_digest
-from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.report_blocks import Fact
 from rrpolicy.safe_io.document import UnreadableError
-from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers
+from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers, read_signers
 from rrpolicy.signing.envelope import SignedEnvelope, read_envelope, verified_key_ids
-from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX
+from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX, approval_path
 from rrpolicy.signing.signing_keys import TrustedKey
 from rrpolicy.signing.statement import (
+    PREFIX,
     RECALL,
+    RESULT,
     STATEMENT,
     approval_statement,
     audit_digests,
     claimed_audit_digests,
     release_statement,
 )
-from rrpolicy.signing.verification_result import PREFIX, RESULT
 from rrpolicy.verification.outcome import (
     UNSIGNED_CODE,
     Check,
@@ -35,6 +38,10 @@ from rrpolicy.verification.outcome import (
     VerificationLevel,
 )
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy
+
 
 FOREIGN_STATEMENT = "RR137"
 VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
@@ -320,3 +327,45 @@ def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -
             when = result.statement["predicate"].get("timeCreated", "")
             named.append(f"{ATTESTATIONS_FOLDER}/{name} is signed by {by}: verified on {when}")
     return named
+
+
+def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
+    """Refuse a policy without a current approval; put the approval into the release that is made under it.
+
+    If matrices are withheld, the approval is not put there: it could confirm a guess of the policy.
+
+    Raises:
+        RefusedError: RR417 if the policy requires an approval and there is none, or it is for another policy, or not
+            signed by the required people.
+        PolicyError: RR2xx for the file of allowed signers.
+    """
+    place, required = approval_path(file), policy.release.require_approval
+    if not os.path.lexists(place):
+        if required:
+            raise _not_approved_error(policy, f"is not approved: there is no {place}", file)
+        return
+    try:
+        found = read_envelope(place)
+    except UnreadableError as error:
+        raise _not_approved_error(policy, f"has an approval that cannot be read: {error}", file) from error
+    if found.payload != approval_statement(policy.name, policy.version, policy.digest(), policy.governance.digest()):
+        raise _not_approved_error(policy, f"is not what was approved: {place} is of another policy or decision", file)
+    _require_signatures(policy, file, found, day)
+    if not policy.release.withholds:
+        folder = into / ATTESTATIONS_FOLDER
+        folder.mkdir()
+        (folder / APPROVAL_FILE).write_bytes(found.written())
+
+
+def _require_signatures(policy: Policy, file: Path, found: SignedEnvelope, day: date) -> None:
+    settings = policy.release
+    if settings.signers is None:
+        return
+    held = check_signers(found, read_signers(Path(policy.folder) / settings.signers, day).signers, day)
+    if held.lacking(settings.require_approval):
+        raise _not_approved_error(policy, f"is not approved: {held.why(settings.require_approval)}", file)
+
+
+def _not_approved_error(policy: Policy, why: str, file: Path) -> RefusedError:
+    hint = f"who approves it, as it stands now, signs it: `rrpolicy sign {file} --key FILE`"
+    return RefusedError(Problem("RR417", f"the policy '{policy.name}' {why}", policy.place("release"), hint=hint))

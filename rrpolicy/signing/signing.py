@@ -30,8 +30,8 @@ from rrpolicy.signing.statement import (
     approval_statement,
     bundle_statement,
     recall_statement,
+    verification_statement,
 )
-from rrpolicy.signing.verification_result import verification_statement
 from rrpolicy.verification.outcome import Verification
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER, verify
 

@@ -23,9 +23,13 @@ from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
 from rrpolicy.verification.amend import amend_audit
-from rrpolicy.verification.attack_checks import attack_target
 from rrpolicy.verification.audit import verify_records
-from rrpolicy.verification.source_consistency import false_alarm_text, goodness_of_fit_finding, record_count_problem
+from rrpolicy.verification.source_consistency import (
+    attack_target,
+    false_alarm_text,
+    goodness_of_fit_finding,
+    record_count_problem,
+)
 from rrpolicy.verification.verify import no_source_error, open_claimed_source
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
 from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.audit import read_assessment
-from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.audit import read_assessment, realised_findings
 from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
@@ -33,14 +32,15 @@ from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 from rrpolicy.verification.outcome import Log, VerificationLevel
-from rrpolicy.verification.parse_checks import log_unreadable
-from rrpolicy.verification.policy_checks import check_policy_declarations, check_waivers_at_release
 from rrpolicy.verification.public import RELEASE_PATH as RELEASE
 from rrpolicy.verification.public import PublicFolder, check_finding, verify_public
 from rrpolicy.verification.records import (
     check_files,
+    check_policy_declarations,
+    check_waivers_at_release,
     documents_equivalent,
     documents_identical,
+    log_unreadable,
     manifest_differences,
     read_checked_record,
     read_sealed_record,

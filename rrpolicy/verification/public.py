@@ -23,7 +23,7 @@ from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import count_released_rows
 from rrpolicy.channels.self_check import channel_contradictions, unverified_components
-from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection.answers import implausibilities
 from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.discovery import load_allowed
@@ -56,8 +56,8 @@ from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain, record
 from rrpolicy.verification.outcome import Log
-from rrpolicy.verification.policy_checks import check_declarations
 from rrpolicy.verification.records import (
+    check_declarations,
     check_files,
     documents_equivalent,
     documents_identical,

@@ -33,7 +33,6 @@ from rrpolicy.safe_io.document import read_regular
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.memory.kinds import REFERENCE_SCHEME, TUNING_SCHEME
-from rrpolicy.verification.attack_checks import check_attack_record
 from rrpolicy.verification.audit import (
     AuditFolder,
     verify_audit,
@@ -43,10 +42,9 @@ from rrpolicy.verification.audit import (
 )
 from rrpolicy.verification.key import verify_key
 from rrpolicy.verification.outcome import Log, Verification, VerificationLevel
-from rrpolicy.verification.parse_checks import log_unreadable
 from rrpolicy.verification.public import PublicFolder, verify_public
-from rrpolicy.verification.records import documents_equivalent, read_checked_record, scan_folder
-from rrpolicy.verification.source_consistency import check_source_consistency
+from rrpolicy.verification.records import documents_equivalent, log_unreadable, read_checked_record, scan_folder
+from rrpolicy.verification.source_consistency import check_attack_record, check_source_consistency
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy

@@ -97,7 +97,7 @@ def randomize(
     twice, and epsilon adds up: keep what was printed, and send it again.
     """
     from rrpolicy.collection import lines
-    from rrpolicy.collection.randomize import randomize
+    from rrpolicy.collection.answers import randomize
 
     asked = api.open_questionnaire(questionnaire, **options)
     if questions:
