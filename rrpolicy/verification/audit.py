@@ -192,7 +192,7 @@ def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | N
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
     failure = "audit/plan.json holds what is no part of a plan"
-    log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure, side.by)
+    log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure)
     return plan
 
 
@@ -291,7 +291,7 @@ def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     policy = read_document(audit.folder / "policy.json")
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and documents_identical(policy, plan.policy.to_json())
-    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
+    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan")
     planned = manifests.build_manifest(plan, Assessment((), ()), {}, label=None, test=False)
     differ = manifest_differences(
         side.manifest, replace(planned, mechanism=_canonical_mechanism_name(log, plan, side)), PLANNED
@@ -342,7 +342,7 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
     if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
         return
     for finding, found in zip(findings, shown, strict=True):
-        check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
+        check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json")
     if public.withholds:
         _note_withheld_verdicts(log, findings, public.findings)
 
@@ -382,11 +382,11 @@ def _policy_as_written(
             log.undecided.append("the policy as written (it extends a file that is not here)")
         else:
             failure = f"audit/{auditing.POLICY_FILE_NAME} cannot be read as a policy: {error.problems[0].message}"
-            log.again("policy.toml", False, "RR122", failure, side.by)  # noqa: FBT003 it fails
+            log.again("policy.toml", False, "RR122", failure)  # noqa: FBT003 it fails
         return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
-    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
-    check_policy_declarations(log, side.manifest, policy, RELEASE, side.by)
+    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure)
+    check_policy_declarations(log, side.manifest, policy, RELEASE)
     if policy.mechanism.name not in side.registry.mechanisms:
         log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
     needed = set(auditing.policy_file_paths(toml, policy.files))
@@ -401,7 +401,7 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFold
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
         places = [place_to_json(finding.place) for finding in findings]
         failure = f"{file} names other lines of the policy than those that ask for its findings"
-        log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure, side.by)
+        log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure)
         log.confirm(file, "findings.place")
     asked_at = dict(zip(entry_identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
     log.findings[:] = [replace(found, place=asked_at.get(found.identity)) for found in log.findings]
@@ -419,7 +419,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)
         assessment = replace(assessment, findings=tuple(_with_stated_unit_count(*pair) for pair in pairs))
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
-        check_finding(log, finding, stated, where="findings.json", by=side.by)
+        check_finding(log, finding, stated, where="findings.json")
         if uncounted and finding.verdict is Verdict.UNDECIDED:
             continue
         holds = finding.verdict is Verdict.SATISFIED
@@ -440,7 +440,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     )
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
     agree = documents_equivalent(plain(audit.stated.attained), plain(came_to))
-    log.again("attained", agree, "RR132", failure, side.by)
+    log.again("attained", agree, "RR132", failure)
     recomputed = assessment.findings
     if uncounted:
         pairs = zip(recomputed, audit.stated.placed(audit.places).findings, strict=False)
@@ -450,7 +450,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     expected = manifests.build_manifest(plan, assessment, {}, label=None, test=False)
     differ = manifest_differences(side.manifest, expected, ("assumptions",))
     failure = "release.json does not state the assumptions that the findings rest on"
-    log.again("assumptions", not differ, "RR124", failure, side.by)
+    log.again("assumptions", not differ, "RR124", failure)
     for file in (RELEASE, FINDINGS):
         log.confirm(file, *([] if uncounted else ["findings"]), "utility", "attained")
     log.findings[:] = recomputed

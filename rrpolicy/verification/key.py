@@ -163,8 +163,8 @@ def _check_plan_choice(  # noqa: PLR0917 each is another thing
         return
     if (plan.plan_on is not None and plan_on is None) or plan.reference != reference_fingerprint(original):
         return
-    if side.by:
-        log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")
+    if log.by:
+        log.undecided.append(f"how the mechanism chose: planned by {log.by}; verify with that version")
         return
     policy = replace(plan.policy, mechanism=replace(plan.policy.mechanism, plan_on=plan_on))
     other = (

@@ -104,7 +104,6 @@ class PublicFolder:
         manifest: release.json.
         registry: of the plugins that the manifest names and the caller allows.
         channel: as published.
-        by: the software that wrote it, in words; "" if it is the one that is running.
         readable: its data files are present and are the tables that it describes.
     """
 
@@ -112,7 +111,6 @@ class PublicFolder:
     manifest: Manifest
     registry: Registry
     channel: Channel
-    by: str
     readable: bool = False
 
     @cached_property
@@ -172,7 +170,7 @@ def verify_public(
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
         agrees = manifest.files.get(path) == digest(content)
-        log.again(f"public/{path}: written again", agrees, "RR120", failure, side.by)
+        log.again(f"public/{path}: written again", agrees, "RR120", failure)
     side = replace(side, readable=_check_data(log, side, scratch))
     _check_findings(log, side, scratch if side.readable else None)
     if side.readable:
@@ -182,12 +180,12 @@ def verify_public(
 
 def _read_public_folder(log: Log, public: Path, manifest: Manifest, plugins: Sequence[str]) -> PublicFolder | None:
     registry = load_allowed(manifest.software, plugins)
-    by = "" if software_matches(manifest.software, registry) else software_text(manifest.software)
+    log.by = "" if software_matches(manifest.software, registry) else software_text(manifest.software)
     if manifest.data.format not in registry.formats:
         registry.refuse_absent("format", manifest.data.format)
     try:
         with registry.naming_absent():
-            return PublicFolder(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
+            return PublicFolder(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds))
     except DataError as error:
         log.check("channel", False, "RR118", f"the field 'channel' of release.json: {error.problems[0].message}")  # noqa: FBT003
         return None
@@ -270,7 +268,7 @@ def _check_questionnaire(log: Log, side: PublicFolder) -> None:
     failure = f"public/{QUESTIONNAIRE} asks other questions than the release answers, or randomises them otherwise"
     log.check("questionnaire: of this release", agrees, "RR525", failure)
     failure = f"public/{QUESTIONNAIRE} does not promise what its channel keeps"
-    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure, side.by)
+    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure)
     log.claim(f"public/{QUESTIONNAIRE}", "how numbers become categories, and what is no category", "questions")
     log.undecided.append(COLLECTED)
 
@@ -378,7 +376,7 @@ def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
         return
     for finding, stated in zip(findings, manifest.findings, strict=True):
-        check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json", by=side.by)
+        check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json")
         if finding.basis is Basis.ORIGINAL or finding.verdict is Verdict.UNDECIDED:
             log.undecided.append(f"{finding.model} {finding.requirement}")
             log.claim(RELEASE_PATH, "findings that rest on the original", "findings")
@@ -420,11 +418,10 @@ def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequen
     log.check("derived", told <= ids and not strange, "RR118", failure)
 
 
-def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by: str) -> None:
+def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str) -> None:
     """Compare a recomputed finding with a record's.
 
-    `finding` has the numbers that the record may show; its place may be unknown here, and is checked elsewhere. `by`
-    names the versions that wrote the record, whose wording may differ; "" if they are these.
+    `finding` has the numbers that the record may show; its place may be unknown here, and is checked elsewhere.
     """
     name = f"{finding.model}: {finding.requirement}"
     settled = finding.verdict is not Verdict.UNDECIDED
@@ -437,7 +434,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
     differ = [key for key in wording if not documents_equivalent(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
-    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure, by)
+    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure)
     held = stated.verdict is Verdict.SATISFIED
     log.check(f"{name} is stated to hold", held, "RR119", f"{name}: {where} does not state that it holds")
 
@@ -453,7 +450,7 @@ def check_public_page(log: Log, side: PublicFolder) -> None:
         return
     agrees = side.manifest.files.get(PAGE) == digest(pages[PAGE])
     failure = f"{name} is not the page that the rest of public/ gives"
-    log.again(f"{name}: rendered again", agrees, "RR120", failure, side.by)
+    log.again(f"{name}: rendered again", agrees, "RR120", failure)
 
 
 def _policy_attribute(released: ReleasedAttribute) -> Attribute:

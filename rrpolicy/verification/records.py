@@ -196,14 +196,11 @@ def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, 
     log.check("review when it was released", review is None or day <= review or put_off, "RR122", failure)
 
 
-def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str, by: str) -> None:
-    """Check that the policy as written has the declarations in release.json.
-
-    `by` names the versions that wrote the bundle; "" if it was this one.
-    """
+def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str) -> None:
+    """Check that the policy as written has the declarations in release.json."""
     agree = policy.governance.digest() == manifest.governance_digest
     failure = "audit/policy.toml does not declare what release.json says that people declared and decided"
-    if log.again("policy.toml: what it declares", agree, "RR122", failure, by):
+    if log.again("policy.toml: what it declares", agree, "RR122", failure):
         log.confirm(file, "governance")
         places = {waiver.finding: waiver.place for waiver in policy.governance.waivers}
         due = policy.place("context.review_by")

@@ -92,17 +92,15 @@ def check_audit_page(
         log.claim(REPORT, meaning, path)
     fields = {path for _, path in hidden}
     agrees = documents_equivalent(_without_fields(found, fields), _without_fields(expected, fields))
-    log.again(f"{REPORT}: filled again", agrees, "RR120", f"{REPORT} is not what the rest of the bundle gives", side.by)
+    log.again(f"{REPORT}: filled again", agrees, "RR120", f"{REPORT} is not what the rest of the bundle gives")
     if not agrees:  # it may be such that no page can be made of it
         failure = f"audit/report.html is the page of a {REPORT} that is wrong"
-        log.again("audit/report.html: rendered again", False, "RR120", failure, side.by)  # noqa: FBT003 it is not made
+        log.again("audit/report.html: rendered again", False, "RR120", failure)  # noqa: FBT003 it is not made
         return
     pages = rendered_report_files(parse_report(found), side.registry, ("html",))
     for name, page in pages.items():
         failure = f"audit/{name} is not the page of {REPORT}"
-        log.again(
-            f"audit/{name}: rendered again", audit.record["files"][name] == digest(page), "RR120", failure, side.by
-        )
+        log.again(f"audit/{name}: rendered again", audit.record["files"][name] == digest(page), "RR120", failure)
     if not pages:
         log.undecided.append("audit/report.html: no renderer for it is loaded")
 
