@@ -153,13 +153,7 @@ def software_versions() -> dict[str, Json]:
 
 
 def realised_findings(  # noqa: PLR0917 each is another thing
-    policy: Policy,
-    registry: Registry,
-    channel: Channel,
-    original: Original,
-    public: Path,
-    data: Data,
-    scratch: Path,
+    policy: Policy, registry: Registry, channel: Channel, original: Original, public: Path, data: Data, scratch: Path
 ) -> tuple[Finding, ...]:
     """Return the measurements on a written release by the assessors of a policy's requirements, each once."""
     outline = channel_outline(channel)

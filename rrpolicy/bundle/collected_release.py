@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.bundle.execute import (
-    check_ledger_budget,
-    folder_sink,
-    policy_with_places,
-    publish_bundle,
-)
+from rrpolicy.bundle.execute import check_ledger_budget, folder_sink, policy_with_places, publish_bundle
 from rrpolicy.bundle.pages import ExecutedPlan
 from rrpolicy.bundle.release_request import WrittenBundle, open_ledger_account, read_written_bundle
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage

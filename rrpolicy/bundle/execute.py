@@ -24,12 +24,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.exports.metadata.files import metadata_files
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
-from rrpolicy.manifest.manifest import (
-    MANIFEST_FILE,
-    LedgerPlace,
-    Manifest,
-    ManifestSeries,
-)
+from rrpolicy.manifest.manifest import MANIFEST_FILE, LedgerPlace, Manifest, ManifestSeries
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.gate import gate
 from rrpolicy.planning.key_storage import KeyStorage
@@ -193,12 +188,7 @@ def _record_publication(account: Account, place: LedgerPlace, manifest: Manifest
 
 
 def current_plan(  # noqa: PLR0917 each is another thing
-    plan: Plan,
-    policy: Policy,
-    registry: Registry,
-    original: Original,
-    key: bytes,
-    elsewhere: Original | None = None,
+    plan: Plan, policy: Policy, registry: Registry, original: Original, key: bytes, elsewhere: Original | None = None
 ) -> Plan:
     """Return the plan as it will be drawn: settled on the table, with the table's tag under the key.
 

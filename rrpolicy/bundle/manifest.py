@@ -7,13 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical_json import (
-    Json,
-    canonical,
-    digest,
-    file_digest,
-    record_digest,
-)
+from rrpolicy.canonical_json import Json, canonical, digest, file_digest, record_digest
 from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (

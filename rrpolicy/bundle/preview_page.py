@@ -16,12 +16,7 @@ from rrpolicy.reports.findings import finding_row, utility_row
 from rrpolicy.reports.key_figures import key_figure_tiles
 from rrpolicy.reports.pairs import pair_panel, single_column_errors
 from rrpolicy.reports.protection_panel import protection_panel
-from rrpolicy.reports.report_builder import (
-    audit_bar,
-    declaration_bar,
-    dropped_columns,
-    release_description,
-)
+from rrpolicy.reports.report_builder import audit_bar, declaration_bar, dropped_columns, release_description
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Problem

@@ -288,10 +288,7 @@ def _execute_order(
             if series is None
             else _series_key(series, kept, staging, begun)
         )
-        with (
-            drawing as secret,
-            open_ledger_account(opened, accounts) as account,
-        ):
+        with drawing as secret, open_ledger_account(opened, accounts) as account:
             release(
                 plan,
                 opened.policy,

@@ -177,8 +177,7 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
         )
     if policy.release.withholds:
         yield refused(
-            "people randomise by the matrices, so that they cannot be withheld",
-            "take `decoders` out of [release]",
+            "people randomise by the matrices, so that they cannot be withheld", "take `decoders` out of [release]"
         )
     for statistic in derived:
         yield refused(

@@ -16,12 +16,7 @@ from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.self_check import check_protocols
 from rrpolicy.channels.undisclosed_channel import withholding_obstacle
-from rrpolicy.errors import (
-    GatedResult,
-    PolicyError,
-    Problem,
-    RRPolicyError,
-)
+from rrpolicy.errors import GatedResult, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
 from rrpolicy.frozen_dataclass import frozen

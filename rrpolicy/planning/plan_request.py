@@ -14,13 +14,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.options import PlanOptions, Progress, to_path, with_options
 from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
 from rrpolicy.planning.key_storage import ExternalSecret, key_location
-from rrpolicy.planning.keys import (
-    KeyFile,
-    derive_key,
-    generate_key,
-    keyed_fingerprint,
-    refuse_existing_key,
-)
+from rrpolicy.planning.keys import KeyFile, derive_key, generate_key, keyed_fingerprint, refuse_existing_key
 from rrpolicy.planning.ledger_account import Account, LedgerBackend
 from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.plan_result import MarginalError, PlanResult, plan_and_assess
@@ -110,10 +104,7 @@ class PlannedRelease(GatedResult):
 
 @with_options
 def run_plan(
-    policy: PolicyLike,
-    handed: InputTable,
-    accounts: LedgerBackend | None = None,
-    **options: Unpack[PlanOptions],
+    policy: PolicyLike, handed: InputTable, accounts: LedgerBackend | None = None, **options: Unpack[PlanOptions]
 ) -> PlannedRelease:
     """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
     out, root, key = to_path(options["out"]), to_path(options["root"]), key_location(options["key"])

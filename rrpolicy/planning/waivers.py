@@ -22,13 +22,7 @@ from rrpolicy.planning.review_points import (
     SURVEY_DESIGN_REMARK,
     UNIQUE_VALUE_REMARK,
 )
-from rrpolicy.policy.governance import (
-    ASSOCIATION_PREFIX,
-    REVIEW_KEY,
-    WARNING_PREFIX,
-    Governance,
-    Waiver,
-)
+from rrpolicy.policy.governance import ASSOCIATION_PREFIX, REVIEW_KEY, WARNING_PREFIX, Governance, Waiver
 from rrpolicy.policy.identity import association_id, entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import choices_text, suggest

@@ -71,10 +71,7 @@ def remove_folder(path: Path) -> None:
 
 @contextmanager
 def cleanup_on_exit(
-    path: Path,
-    stays: Callable[[], bool] = lambda: False,
-    kept: str = "",
-    remove: Callable[[Path], None] = remove_file,
+    path: Path, stays: Callable[[], bool] = lambda: False, kept: str = "", remove: Callable[[Path], None] = remove_file
 ) -> Iterator[None]:
     """Remove a file or folder at the end: after an error, on a signal, or because it is no longer needed.
 

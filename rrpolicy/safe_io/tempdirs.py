@@ -17,12 +17,7 @@ from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.safe_io.interrupts import (
-    TOKEN,
-    cleanup_on_exit,
-    random_suffix,
-    remove_folder,
-)
+from rrpolicy.safe_io.interrupts import TOKEN, cleanup_on_exit, random_suffix, remove_folder
 
 SCRATCH_VARIABLE = "RRPOLICY_SCRATCH"
 """Names the parent of scratch folders; default: the folder for temporary files."""

@@ -38,8 +38,7 @@ class SignersFile(PolicyFileTable):
     """The allowed signers."""
 
     require_roles: list[SingleLineText] = Field(
-        [],
-        description="Roles, in each of which another person must have signed, whatever the release itself requires.",
+        [], description="Roles, in each of which another person must have signed, whatever the release itself requires."
     )
     signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
 

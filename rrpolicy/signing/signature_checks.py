@@ -31,12 +31,7 @@ from rrpolicy.signing.statement import (
     claimed_audit_digests,
     release_statement,
 )
-from rrpolicy.verification.outcome import (
-    UNSIGNED_CODE,
-    Check,
-    Verification,
-    VerificationLevel,
-)
+from rrpolicy.verification.outcome import UNSIGNED_CODE, Check, Verification, VerificationLevel
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 if TYPE_CHECKING:

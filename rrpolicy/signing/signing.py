@@ -8,23 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.errors import (
-    PolicyError,
-    Problem,
-    RefusedError,
-    RequirementError,
-    write_error,
-)
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, write_error
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
-from rrpolicy.signing.envelope import (
-    SignedEnvelope,
-    add_signature,
-    new_envelope,
-    read_envelope,
-)
+from rrpolicy.signing.envelope import SignedEnvelope, add_signature, new_envelope, read_envelope
 from rrpolicy.signing.statement import (
     APPROVAL,
     approval_statement,

@@ -15,12 +15,7 @@ from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.audit import AUDIT_FILE
 from rrpolicy.bundle.pages import rendered_report_files
 from rrpolicy.canonical_json import Json, pretty
-from rrpolicy.errors import (
-    PolicyError,
-    Problem,
-    RefusedError,
-    write_error,
-)
+from rrpolicy.errors import PolicyError, Problem, RefusedError, write_error
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
 from rrpolicy.reports.report_builder import parse_report

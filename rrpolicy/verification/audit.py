@@ -257,10 +257,7 @@ def _check_modes(log: Log, folder: Path) -> None:
 
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicFolder) -> None:
     """Check that the audit record is about this public side."""
-    public = {
-        "digest": record_digest(side.manifest.to_json()),
-        "file": file_digest(side.folder / MANIFEST_FILE),
-    }
+    public = {"digest": record_digest(side.manifest.to_json()), "file": file_digest(side.folder / MANIFEST_FILE)}
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
     for key, value in (

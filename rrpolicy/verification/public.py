@@ -29,20 +29,9 @@ from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
-from rrpolicy.formats.format import (
-    MAX_FILES,
-    UnlikeSpecError,
-    file_count,
-    file_name,
-)
+from rrpolicy.formats.format import MAX_FILES, UnlikeSpecError, file_count, file_name
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import (
-    MANIFEST_FILE,
-    Data,
-    Manifest,
-    ReleasedAttribute,
-    StatedRequirement,
-)
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Data, Manifest, ReleasedAttribute, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.derived_statistics import RELEASED
@@ -122,13 +111,7 @@ class PublicFolder:
 
 
 def verify_public(
-    log: Log,
-    public: Path,
-    scratch: Path,
-    plugins: Sequence[str] = (),
-    today: date | None = None,
-    *,
-    rows: bool = True,
+    log: Log, public: Path, scratch: Path, plugins: Sequence[str] = (), today: date | None = None, *, rows: bool = True
 ) -> PublicFolder | None:
     """Check public/ by itself; None if it is too broken for anything further.
 

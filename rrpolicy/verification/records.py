@@ -11,13 +11,7 @@ from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical_json import (
-    Json,
-    canonical,
-    file_digest,
-    pretty,
-    record_digest,
-)
+from rrpolicy.canonical_json import Json, canonical, file_digest, pretty, record_digest
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.waivers import unwaived_gates

@@ -244,13 +244,7 @@ def _verify_public_side(
 
 
 def _verify_further_levels(
-    log: Log,
-    bundle: Path,
-    side: PublicFolder,
-    level: VerificationLevel,
-    given: _Inputs,
-    *,
-    scratch: Path,
+    log: Log, bundle: Path, side: PublicFolder, level: VerificationLevel, given: _Inputs, *, scratch: Path
 ) -> None:
     from rrpolicy.source.opening import open_original
 

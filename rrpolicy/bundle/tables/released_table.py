@@ -14,12 +14,7 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import check_csv_header, csv_cells_sql, formula_escaped_columns
-from rrpolicy.formats.format import (
-    CORE_FORMATS,
-    Formats,
-    UnlikeSpecError,
-    unreadable_text,
-)
+from rrpolicy.formats.format import CORE_FORMATS, Formats, UnlikeSpecError, unreadable_text
 from rrpolicy.formats.format import relation_sql as relation_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -28,8 +28,7 @@ def command(
         Path, typer.Argument(help="A plan that `rrpolicy plan --expected-rows N --out` wrote.", metavar="PLAN")
     ],
     table: Annotated[
-        str,
-        typer.Argument(help="The records, as `rrpolicy collect randomize` printed them.", metavar="TABLE"),
+        str, typer.Argument(help="The records, as `rrpolicy collect randomize` printed them.", metavar="TABLE")
     ],
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
     *,
