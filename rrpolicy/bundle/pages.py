@@ -55,19 +55,10 @@ class ExecutedPlan:
 
     Attributes:
         plan: settled, with its source tag.
-        policy: as its file states it.
-        assessment: of its channel, before the draw.
-        written: the data files, by table.
-        registry: of the policy's plugins.
         original: the table; None if its records were collected, each randomised before it was sent.
-        staging: the bundle in the making.
-        label: of the release, such as `2026-11`.
-        policy_file: the policy as written; None if only a plan is available.
-        custody: the key's storage.
         series: that the release belongs to; None if it belongs to none.
         draw: see `rrpolicy.planning.ledger_account.draw_id`.
         weighed: with earlier releases of the same people; None if the policy names no ledger.
-        test: the draw came from a test's seed.
         questionnaire: of its collected records; None if it was drawn from a table.
         replaces: digest of release.json of the release that it corrects; None if it corrects none.
     """

@@ -113,7 +113,6 @@ class KeyDisposition:
 
     Attributes:
         at: the file in which it is kept, or the secret from which it is derived; None: it is destroyed.
-        protect: the passphrase for a new file; None for none.
     """
 
     at: KeyLocation | None
@@ -154,7 +153,6 @@ class ReleaseOrder:
 
     Attributes:
         opened: the policy as its file states it now, and the table.
-        policy_file: copied into audit/.
         plan: to execute; None if it must be made.
         held: the key of a plan that was made in this process.
         plan_file: a plan's file, with its key in the same folder.

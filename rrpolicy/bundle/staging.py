@@ -33,8 +33,6 @@ class Staging:
     """A bundle in the making.
 
     Attributes:
-        target: its final path.
-        folder: in which it is built.
         scratch: the folder for spilling; it holds original values and never becomes part of the bundle.
         umask: of the process, for files that others may read.
         swept: stale folders of killed runs that were removed.

@@ -74,14 +74,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
 
 @frozen
 class FileCheck:
-    """What was found of one file.
-
-    Attributes:
-        name: of the file, as the caller named it.
-        status: the exit status that it alone would have.
-        checked: what is decided; None if it could not be checked.
-        problems: why not.
-    """
+    """What was found of one file."""
 
     name: str
     status: int

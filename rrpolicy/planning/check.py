@@ -117,7 +117,6 @@ class RequirementStatement:
     Attributes:
         origin: the baseline that states it; None if the policy itself does.
         void: why it adds nothing, in words; None if it adds something.
-        words: the requirement with its limit.
         limits_nothing: that it limits nothing, in words; None if it limits something.
         without_limit: the part that it leaves without a limit, in words; None if there is none, or it limits nothing.
     """

@@ -37,15 +37,7 @@ LARGEST = 2**30
 
 @frozen
 class PlanFile:
-    """A plan that is still fresh, with its policy as the policy's file states it now.
-
-    Attributes:
-        plan: the plan that a release executes.
-        opened: the policy with its plugins.
-        policy_file: of the policy.
-        assessment: as the plan's file states it.
-        errors: the expected errors in its file.
-    """
+    """A plan that is still fresh, with its policy as the policy's file states it now."""
 
     plan: Plan
     opened: OpenedPolicy

@@ -68,7 +68,6 @@ class ExternalSecret:
     """A secret of 32 bytes stored outside of files.
 
     Attributes:
-        custody: the kind of storage.
         name: the environment variable, or the command.
     """
 

@@ -61,7 +61,6 @@ class KeyFile:
 
     Attributes:
         key: 32 bytes; never shown.
-        plan_digest: of its plan.
         source_tag: HMAC of the source's content under it.
         passphrase: of its file; None for a file that nothing else protects.
     """
@@ -85,7 +84,6 @@ class SeriesKey:
 
     Attributes:
         key: 32 bytes; never shown.
-        series: its name.
         passphrase: of its file; None for a file that nothing else protects.
     """
 

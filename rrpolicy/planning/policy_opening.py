@@ -60,12 +60,7 @@ Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "S
 
 @frozen
 class OpeningRecord:
-    """A plan's record of the opening of its policy; nothing after planning needs the mechanism.
-
-    Attributes:
-        software: that it was made with.
-        mechanism: as it was resolved.
-    """
+    """A plan's record of the opening of its policy; nothing after planning needs the mechanism."""
 
     software: Software
     mechanism: MechanismChoice

@@ -43,14 +43,7 @@ _HINTS: Mapping[str, str] = {
 
 @frozen
 class SeriesState:
-    """A series as fixed by its first release.
-
-    Attributes:
-        by: the name of that release.
-        series: as it states it.
-        channel: its public description, read.
-        population: that it declared.
-    """
+    """A series as fixed by its first release."""
 
     by: str
     series: ManifestSeries

@@ -63,7 +63,6 @@ class Terms:
 
     Attributes:
         today: the day; default: today, in local time.
-        waivers: whether they count.
     """
 
     today: date = field(default_factory=_current_day)
@@ -86,7 +85,6 @@ class WaivedProblem:
 
     Attributes:
         what: its name, as the waiver has it.
-        message: of the problem.
         waiver: that permits it, with the reason and the last day.
     """
 

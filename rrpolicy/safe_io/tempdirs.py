@@ -32,7 +32,6 @@ class Scratch:
     """A folder for the duration of a command.
 
     Attributes:
-        folder: for spilled rows.
         umask: of the process before; while scratch exists, only the owner can read its files.
     """
 

@@ -48,9 +48,6 @@ class Signer:
     """A key of a person who may sign.
 
     Attributes:
-        name: of the person.
-        roles: of the person as a signer.
-        key: the public key.
         since: the first day of the key's validity.
         until: the last day; None without an end.
         revoked: the day of its revocation; None if not revoked.

@@ -32,8 +32,6 @@ class TrustedKey:
     """A public key that a verifier trusts.
 
     Attributes:
-        name: of its file.
-        key: the key.
         least: for an auditor, the lowest accepted verification level.
     """
 

@@ -44,9 +44,7 @@ class AuditDigests:
     """The statement's digests of audit/: SHA-256 in hexadecimal digits.
 
     Attributes:
-        record: of audit.json.
         policy_file: of the policy as written; None if it is not in the bundle.
-        plan: of the executed plan.
     """
 
     record: str

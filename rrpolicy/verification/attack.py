@@ -53,14 +53,7 @@ def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> 
 
 @frozen
 class AttackedBundle:
-    """A bundle with verified files, with its source.
-
-    Attributes:
-        digest: of release.json.
-        registry: of the plugins that it names and the caller allows.
-        original: the table that was released.
-        target: of the attack.
-    """
+    """A bundle with verified files, with its source."""
 
     digest: str
     registry: Registry

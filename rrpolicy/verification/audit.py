@@ -91,10 +91,6 @@ class AuditFolder:
     """The contents of audit/.
 
     Attributes:
-        folder: audit/.
-        record: audit.json.
-        plan: that was executed.
-        stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
         attacked: the adversarial test; None if none was written.
         compared: the alternatives of the release; None if none were written.

@@ -89,10 +89,7 @@ class PublicFolder:
     """The contents of public/.
 
     Attributes:
-        folder: public/.
-        manifest: release.json.
         registry: of the plugins that the manifest names and the caller allows.
-        channel: as published.
         readable: its data files are present and are the tables that it describes.
     """
 

@@ -141,12 +141,8 @@ class _Inputs:
     """The inputs of a verification, as the levels need them.
 
     Attributes:
-        source: uri of the original table.
         key: the release's key file, or the secret from which it is derived.
-        plan_on: uri of the table on which the parameters were chosen.
-        reference: uri of the population.
         engines: of tables in memory, by the scheme of their uris.
-        progress: called with the current step and the share done.
     """
 
     def __init__(self, options: VerifyOptions) -> None:

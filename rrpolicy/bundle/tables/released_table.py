@@ -29,8 +29,6 @@ class ReleasedTable:
     """A released table with open files.
 
     Attributes:
-        spec: its description in the manifest.
-        connection: of the engine that reads it.
         relation: SQL after FROM.
         escaped: names of the columns in whose cells text that begins as a formula does is escaped.
         cells: SQL after FROM, for the unmodified cells of a CSV file.
