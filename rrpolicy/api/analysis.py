@@ -1,4 +1,4 @@
-"""Analyses of a release, and of a table that somebody else randomised or anonymised."""
+"""Analyses of a release, and of a table that others randomised or anonymised."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def what_holds(source: Table, columns: Sequence[str], **options: Unpack[WhatHold
 
 @public_function
 def check_table(source: Table, **options: Unpack[CheckTableOptions]) -> TableCheck:
-    """Measure k, l, t, alpha, beta and delta of a table that somebody else anonymised.
+    """Measure k, l, t, alpha, beta and delta of a table that others anonymised.
 
     Args:
         source: the table, as for `plan`.

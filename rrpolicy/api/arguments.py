@@ -1,4 +1,4 @@
-"""What every public function does with its arguments."""
+"""The wrapper of every public function, and a check of words."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def init(source: Table, **options: Unpack[InitOptions]) -> Draft:
         source: the table, as for `plan`.
 
     Returns:
-        The draft's `text`, and `warnings`: the points to look at first. `check` refuses it until each line that says
+        The draft's `text`, and `warnings`: the points to look at first. `check` refuses it until each line with
         "fill in" is filled in. Its domains and bins are taken from the data: showing them to anybody discloses them.
 
     Raises:
@@ -145,7 +145,7 @@ def check(policy: PolicyLike, **options: Unpack[CheckOptions]) -> PolicyCheck:
 
 @public_function
 def plan(policy: PolicyLike, source: Table | None = None, **options: Unpack[PlanOptions]) -> PlannedRelease:
-    """Plan a release: what would be released, at what risk and with what error. Nothing is released.
+    """Plan a release: its channel, its risks and its errors. Nothing is released.
 
     Args:
         policy: the file, or a policy that was loaded.
@@ -242,7 +242,7 @@ def compare(*policies: PathLike, **options: Unpack[CompareOptions]) -> Candidate
     """Compare policies, mechanisms and values of keys by risk and error on the table; nothing is released.
 
     Args:
-        policies: files; also plans' files and releases, which are compared as they are. Of a release whose table is
+        policies: files; also plans' files and releases, which are compared unchanged. Of a release whose table is
             not the `source` the numbers are those of its audit/.
 
     Returns:

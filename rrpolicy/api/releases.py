@@ -54,7 +54,7 @@ def release(what: ReleaseInput, out: PathLike, **options: Unpack[ReleaseOptions]
         The bundle's folder, its digests and findings.
 
     Raises:
-        RequirementError: RR101 to RR104, RR108, RR109 if the gate does not pass; nothing is written.
+        RequirementError: RR101 to RR104, RR108, RR109 if a requirement is not met; nothing is written.
         PolicyError: RR2xx as for `plan`.
         DataError: RR3xx as for `plan`.
         RefusedError: RR401 if policy, plugins or table are not those of the plan any more; RR402 if the folder exists;
@@ -86,7 +86,7 @@ def open_questionnaire(path: PathLike, **options: Unpack[OpenQuestionnaireOption
         path: the file that `plan` with `expected_rows` and `out` wrote next to the plan. It loads no plugin by itself.
 
     Returns:
-        The questions, the randomisation of their answers, and the guarantees.
+        The questions, the randomisation of responses, and the guarantees.
 
     Raises:
         PolicyError: RR521 if it is none, or was changed.
@@ -113,11 +113,11 @@ def randomize(
 ) -> dict[str, Value] | list[dict[str, Value]]:
     """Randomise records where they are; send only the result. Nothing is written or stored.
 
-    A second call for a person is a second answer: epsilon adds up. Store the result, and send it again.
+    A second call for a person is a second response: epsilon adds up. Store the result, and send it again.
 
     Args:
         questionnaire: its file, or an open one.
-        records: one, or several: attribute -> answer, None for no answer.
+        records: one, or several: attribute -> response, None for no response.
 
     Returns:
         Released column -> category; of several records a list, in their order.
@@ -154,7 +154,7 @@ def collect(plan: PathLike, table: Table, out: PathLike, **options: Unpack[Colle
         The bundle's folder, its digests and findings.
 
     Raises:
-        RequirementError: RR101, RR104 if the gate does not pass for so many records; nothing is written.
+        RequirementError: RR101, RR104 if a requirement is not met for so many records; nothing is written.
         DataError: RR3xx if the table cannot be read, or has other columns or values; RR524 if the questionnaire's
             randomisation cannot have made it.
         RefusedError: RR401 if policy or plugins are not those of the plan any more; RR523 if the plan was made on a

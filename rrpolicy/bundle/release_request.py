@@ -280,7 +280,7 @@ def _execute_order(
         plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere, begun)
         if series is not None and order.plan is not None:
             _binding_key(plan, original, held, kept)
-            plan = replace(plan, source_tag=None)  # from now on the series' key binds it
+            plan = replace(plan, source_tag=None)  # the series' key binds it
         drawing = (
             _draw_key(plan, original, held, kept, staging, keep=existing is None)
             if series is None

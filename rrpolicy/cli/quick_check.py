@@ -1,4 +1,4 @@
-"""What `rrpolicy check` does, without the option parser: a pre-commit hook calls it again and again."""
+"""`rrpolicy check` without the option parser: a pre-commit hook calls it often."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_all(policies: Sequence[str], wanted: OutputRequest, **options: Unpack[
 
 
 def _next_step(one: FileCheck) -> str:
-    """Return how a policy is planned: where its table is not at hand, with another one or without data."""
+    """Return the command that plans a policy; if its table is missing, with another one or without data."""
     from rrpolicy.escaping.shell import command_line
 
     uri = "" if one.checked is None else split_counts_uri(one.checked.policy.source.uri)[1]
@@ -74,7 +74,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
 
 @frozen
 class FileCheck:
-    """What was found of one file."""
+    """The result of checking one file."""
 
     name: str
     status: int
@@ -83,7 +83,7 @@ class FileCheck:
 
 
 def _check_file(name: str, asked: Callable[[str], PolicyCheck], *, text: bool) -> FileCheck:
-    """Check one file; print it where that is asked for, and in any case why it could not be checked."""
+    """Check one file; print the result if `text`, and in any case why it could not be checked."""
     try:
         checked = asked(name)
     except RRPolicyError as error:
@@ -105,11 +105,11 @@ def _check_file(name: str, asked: Callable[[str], PolicyCheck], *, text: bool) -
 
 
 DEMANDED_CODE = "RR248"
-"""The code of what a baseline demands and a policy does not state."""
+"""The code of an unmet demand of a baseline."""
 
 
 def _without_floor_gaps(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """Return the problems of a file but for what rules alone rightly lack: tables, and what they demand of others."""
+    """Return the problems of a file, without those of a baseline: missing tables, and demands on other policies."""
     from rrpolicy.policy.tree.document import FLOOR_ABSENT_TABLES, is_floor
 
     lacking = {f"the policy has no [{table}]" for table in (*FLOOR_ABSENT_TABLES, "source")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,7 +31,7 @@ from rrpolicy.signing.statement import (
     claimed_audit_digests,
     release_statement,
 )
-from rrpolicy.verification.outcome import UNSIGNED_CODE, Check, Verification, VerificationLevel
+from rrpolicy.verification.outcome import UNSIGNED_CODE, Log, Verification, VerificationLevel
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 if TYPE_CHECKING:
@@ -207,21 +207,13 @@ def _key_names(envelope: SignedEnvelope) -> str:
     return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
 
 
-class _StatementFindings:
-    """Collects findings on the statements."""
+@dataclass(slots=True)
+class _StatementFindings(Log):
+    """The findings on the statements, and those of this release."""
 
-    def __init__(self) -> None:
-        self.checks: list[Check] = []
-        self.problems: list[Problem] = []
-        self.release: SignedEnvelope | None = None
-        self.approval: SignedEnvelope | None = None
-        self.results: dict[str, SignedEnvelope] = {}
-
-    def check(self, name: str, passed: bool, code: str, failure: str) -> bool:
-        self.checks.append(Check(name, VerificationLevel.PUBLIC, passed, "" if passed else failure))
-        if not passed:
-            self.problems.append(Problem(code, failure))
-        return passed
+    release: SignedEnvelope | None = None
+    approval: SignedEnvelope | None = None
+    results: dict[str, SignedEnvelope] = field(default_factory=dict)
 
 
 def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, manifest: Manifest) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ResultFormat(StrEnum):
-    """How a result is printed."""
+    """The format of a printed result."""
 
     TABLE = "table"
     CSV = "csv"
@@ -170,7 +170,7 @@ class Analysis:
         return "population" if self.options["population"] else None
 
     def ask(self, question: Callable[[Release], Result]) -> Result:
-        """Answer a question, with the intervals of a bootstrap if its draws are given, or every two rows compared.
+        """Return an estimate; with the intervals of a bootstrap if its draws are given, or with all rows compared.
 
         Raises:
             PolicyError: RR250 for both; else as the question.
@@ -216,7 +216,7 @@ def analysis(*names: str, without: Sequence[str] = ()) -> Callable[[Callable[...
 
 
 def _with_design(release: Release, parts: Sequence[str]) -> Release:
-    """Return a release as a sample of a stated design (RR250 for a part that is none)."""
+    """Return a release as a sample of a design (RR250 for an unknown part)."""
     of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": [], "totals": [], "alone": []}
     for part in parts:
         name, _, value = part.partition("=")
@@ -259,7 +259,7 @@ def _read_totals(release: Release, path: str) -> dict[str, dict[Value, float]]:
 
 
 def split_names(given: Sequence[str] | None, release: Release) -> tuple[str, ...]:
-    """Split names at commas; what is a column's name as it stands is not split."""
+    """Split names at commas; the whole name of a column is not split."""
     split = [[g] if g in release.columns.columns else [part.strip() for part in g.split(",")] for g in given or ()]
     return tuple(name for part in split for name in part if name)
 
@@ -290,9 +290,9 @@ def print_result(
 
 
 def parse_categories(release: Release, column: str, given: Sequence[str]) -> list[Value]:
-    """Return the categories that are written so; text that none is written as stays as it is, and is refused.
+    """Return the categories that texts name; other text stays unchanged, and is refused later.
 
-    A number may be written in another way: 3 for 3.0.
+    A number may have another notation: 3 for 3.0.
     """
     domain = release.domain(column)
     written = {category_text(value): value for value in domain}

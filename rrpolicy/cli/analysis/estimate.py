@@ -263,7 +263,7 @@ def independence(
 
 
 class OutcomeFamily(StrEnum):
-    """What the outcome is."""
+    """The distribution of the outcome."""
 
     GAUSSIAN = "gaussian"
     BINOMIAL = "binomial"

@@ -110,7 +110,7 @@ def command(
 
 
 def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
-    """Return what became of the key."""
+    """Return the disposition of the key, in words."""
     if key is None:
         return "the key was destroyed"
     series, where = found.policy.release.series, "derived from" if found.key is None else "in"
@@ -121,7 +121,7 @@ def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
 
 
 def _series_ledger(policy: Policy) -> str | None:
-    """Return the ledger that verifies how a series was begun; of any other release it is not needed."""
+    """Return the ledger that verifies the beginning of a series; other releases need none."""
     if policy.release.series is None or policy.ledger is None:
         return None
     return shortest_path(Path(policy.folder) / policy.ledger.file)

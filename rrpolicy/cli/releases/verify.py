@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 CHANGED_HELP = "RR111"
-"""Code of a file that is not as it was written: it explains what else fails, and is printed first."""
+"""The code of a changed file: it explains other failures, and is printed first."""
 
 
 @with_options
@@ -66,7 +66,7 @@ def command(
 
 
 def _sign_verification(bundle: Path, found: Verification, key: Path) -> list[str]:
-    """Sign what was verified, and return what is told of it."""
+    """Sign the verification, and return the line to print."""
     from datetime import UTC
 
     from rrpolicy.signing.signing import sign_verification
@@ -115,7 +115,7 @@ def _lines(found: Verification) -> list[str]:
 
 
 def _verdict_text(found: Verification, finding: Finding) -> str:
-    """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
+    """Return a verdict in words: guarantees of the stated parameters do not apply to inconsistent files."""
     from rrpolicy.finding import CONDITION, Verdict
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:
