@@ -590,9 +590,10 @@ def with_options(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def run(*args: P.args, **given: P.kwargs) -> R:
-        for name in given:
-            if name not in known:
-                raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+        for name in given.keys() - known:
+            raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
+        for name in options.keys() - defaults.keys() - given.keys():
+            raise TypeError(f"{function.__qualname__}() missing a required keyword-only argument: {name!r}")
         return function(*args, **{**defaults, **given})
 
     listed = [

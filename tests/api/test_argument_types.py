@@ -86,6 +86,20 @@ def test_a_function_says_what_it_expected(name, args, options, told):
     assert told in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: rrpolicy.attack("bundle"), "missing a required keyword-only argument: 'source'"),
+        (lambda: rrpolicy.check("p.toml", sources="t.csv"), "unexpected keyword argument 'sources'"),
+        (lambda: rrpolicy.check("p.toml", "t.csv"), "takes 1 positional argument but 2 were given"),
+        (lambda: rrpolicy.check(), "missing 1 required positional argument: 'policy'"),
+    ],
+)
+def test_a_call_with_other_arguments_is_refused_as_python_does(call, told):
+    with pytest.raises(TypeError, match=told):
+        call()
+
+
 def annotations() -> Iterator[tuple[str, str, str]]:
     """Yield function, parameter and annotation of every public argument that is not a table."""
     named = [(name, getattr(rrpolicy, name)) for name in public] + [
