@@ -9,7 +9,20 @@ import re
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, ParamSpec, TypeAlias, TypedDict, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    ParamSpec,
+    Required,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    get_args,
+    get_origin,
+)
 
 if TYPE_CHECKING:
     import os
@@ -426,7 +439,7 @@ class AttackOptions(TypedDict, total=False):
     """Options of `attack`."""
 
     source: Annotated[
-        "Table | Sequence[Table]",
+        Required["Table | Sequence[Table]"],
         "The original table; of several releases, the one of all, or repeated, that of each in their order.",
         Option(default=..., kind=list[str]),
     ]
@@ -558,18 +571,17 @@ def shared(options: Mapping[str, Any], verb: Any) -> Any:
 def options_of(parameter: inspect.Parameter) -> Mapping[str, Option]:
     """Return the options that `**options: Unpack[…]` takes, by name."""
     verb = globals()[parameter.annotation.removeprefix("Unpack[").removesuffix("]")]
-    return {
-        name: _option(kind.__origin__.__forward_arg__, *kind.__metadata__)
-        for name, kind in verb.__annotations__.items()
-    }
+    kinds = {name: (get_args(kind)[0], *kind.__metadata__) for name, kind in verb.__annotations__.items()}
+    return {name: _option(*kind) for name, kind in kinds.items()}
 
 
-def _option(kind: str, text: str, option: Option | None = None) -> Option:
+def _option(kind: Any, text: str, option: Option | None = None) -> Option:
+    stated: str = (get_args(kind)[0] if get_origin(kind) is Required else kind).__forward_arg__
     option = option or Option()
     default = option.default
     if default == "":
-        default = None if kind.endswith("None") else False if kind == "bool" else ()
-    return option._replace(default=default, type=kind, help=text)
+        default = None if stated.endswith("None") else False if stated == "bool" else ()
+    return option._replace(default=default, type=stated, help=text)
 
 
 def _meaning(option: Option) -> str:

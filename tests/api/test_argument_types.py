@@ -92,7 +92,7 @@ def test_a_function_says_what_it_expected(name, args, options, told):
         (lambda: rrpolicy.attack("bundle"), "missing a required keyword-only argument: 'source'"),
         (lambda: rrpolicy.check("p.toml", sources="t.csv"), "unexpected keyword argument 'sources'"),
         (lambda: rrpolicy.check("p.toml", "t.csv"), "takes 1 positional argument but 2 were given"),
-        (lambda: rrpolicy.check(), "missing 1 required positional argument: 'policy'"),
+        (rrpolicy.check, "missing 1 required positional argument: 'policy'"),
     ],
 )
 def test_a_call_with_other_arguments_is_refused_as_python_does(call, told):
