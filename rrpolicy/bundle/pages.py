@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -263,7 +263,9 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
         else _computed_or_empty("the expected errors", lambda: marginal_errors(plan, original)),
         associations=_association_rows(plan, registry, public, original, joint),
         following=_audit_next_steps(plan, assessment, record),
-        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policy_file_names(written)),
+        texts=tuple(
+            Fact(name, written[name].decode("utf-8", "replace")) for name in sorted(written) if name.endswith(".toml")
+        ),
         untested=() if assessment.tested else (unit_check_method(tested=False),),
         protection=assessment.protection,
     )
@@ -309,10 +311,6 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
     for finding in assessment.findings:
         if finding.verdict is Verdict.UNDECIDED:
             yield f"whether {finding.model}: {finding.requirement} holds"
-
-
-def _policy_file_names(names: Iterable[str]) -> list[str]:
-    return sorted(name for name in names if name.endswith(".toml"))
 
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:

@@ -267,7 +267,9 @@ def _execute_order(
     if held is not None and existing is not None and existing == kept.path:
         _require_protected_key(held, kept)
     if order.plan is not None and held is None and kept.secret is None:
-        raise _missing_key_error(kept.path if series is None else None)
+        where = _key_place(kept.path if series is None else None)
+        message = f"a plan is released with the key that was made with it, and there is none {where}"
+        raise RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
     known = series is not None and opened.policy.ledger is not None
     begun = accounts.reading(opened.policy, opened.registry).begun(series or "") if known else None
     sources = opened.registry.sources
@@ -347,11 +349,13 @@ def _draw_key(
 def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition) -> KeyFile:
     """Return the key that binds a plan to the table: the one held, one derived for both, or a fresh one."""
     if held is not None:
-        if plan.source_tag is not None and plan.source_tag == held.source_tag:
-            _require_current_table(plan, held, original)
+        tag = plan.source_tag
+        if tag is not None and tag == held.source_tag and tag != keyed_fingerprint(held.key, original, tag):
+            raise stale_plan_error("the table has changed")
         require_matching_key(held, plan.digest(), original)
-        if plan.source_tag not in {None, held.source_tag}:
-            raise _foreign_key_error(kept.path)
+        if tag not in {None, held.source_tag}:
+            message = f"the key {_key_place(kept.path)} was made with another plan of the same policy and table"
+            raise RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
         return held
     if kept.secret is not None:
         made = derive_key(kept.secret, plan.digest(), original)
@@ -404,22 +408,8 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
         yield made
 
 
-def _require_current_table(plan: Plan, held: KeyFile, original: Original) -> None:
-    """Refuse a plan, made with the existing key, whose table has changed."""
-    if plan.source_tag != keyed_fingerprint(held.key, original, plan.source_tag):
-        raise stale_plan_error("the table has changed")
-
-
-def _missing_key_error(key: Path | None) -> RefusedError:
-    where = "beside it (PLAN.key)" if key is None else f"in {key}"
-    message = f"a plan is released with the key that was made with it, and there is none {where}"
-    return RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
-
-
-def _foreign_key_error(key: Path | None) -> RefusedError:
-    where = "beside it (PLAN.key)" if key is None else f"in {key}"
-    message = f"the key {where} was made with another plan of the same policy and table"
-    return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
+def _key_place(key: Path | None) -> str:
+    return "beside it (PLAN.key)" if key is None else f"in {key}"
 
 
 def read_written_bundle(policy: Policy, bundle: Path, key: Path | None) -> WrittenBundle:

@@ -90,7 +90,8 @@ def _answer_code(question: Question, answer: object, *, text: bool) -> int | Non
     if value is None:
         return None
     if question.bins is not None:
-        number = _parsed_number(value, text=text) if _has_numeric_bins(question.bins) else _sortable_moment(value)
+        moments = any(isinstance(edge, str) for edge in question.bins.edges)
+        number = _sortable_moment(value) if moments else _parsed_number(value, text=text)
         if number is not None:
             return _bin_position(question, question.bins, number)
         return None if _is_ambiguous(question) else _category_position(question, value)
@@ -104,10 +105,6 @@ def _category_position(question: Question, category: Value | None) -> int | None
     if category is None:
         return None
     return next((i for i, known in enumerate(question.categories) if same_category(known, category)), None)
-
-
-def _has_numeric_bins(bins: Bins) -> bool:
-    return not any(isinstance(edge, str) for edge in bins.edges)
 
 
 def _is_ambiguous(question: Question) -> bool:
@@ -218,7 +215,8 @@ def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> 
         strays = int(found.sum()) - int(sum(found[cell] for cell in reached))
         names = ", ".join(f"'{c.name}'" for c in axis.columns())
         if strays:
-            yield f"in {names}, {_record_count_text(strays)} a value that no answer becomes"
+            have = "1 record has" if strays == 1 else f"{strays:,} records have"
+            yield f"in {names}, {have} a value that no answer becomes"
             continue
         labels = unflatten(np.arange(len(found)), released_shape(axis))
         for column, label in zip(axis.columns(), labels, strict=True):
@@ -226,10 +224,6 @@ def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> 
             observed = np.bincount(label, weights=found, minlength=len(column.labels)).astype(np.int64)
             if _is_out_of_range(observed, ends, records, FALSE_ALARM / (2 * tested)):
                 yield f"in '{column.name}', a value is more common, or rarer, than whatever people answered makes it"
-
-
-def _record_count_text(number: int) -> str:
-    return "1 record has" if number == 1 else f"{number:,} records have"
 
 
 def _probability_range(

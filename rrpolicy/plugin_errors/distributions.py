@@ -50,7 +50,8 @@ def providers() -> Mapping[str, tuple[str, str]]:
     """
     found: dict[str, tuple[str, str]] = {}
     for name, entries in installed_entry_points().items():
-        told = (GROUP, "") if name == GROUP else _distribution_of(entries[0])
+        dist = entries[0].dist
+        told = (GROUP, "") if name == GROUP else ("", "") if dist is None else (dist.name, dist.version)
         found |= dict.fromkeys((package for entry in entries for package in _entry_packages(entry)), told)
     return found
 
@@ -64,10 +65,6 @@ def find_author(thing: object) -> str:
     return f"{name} {version}".rstrip()
 
 
-def _distribution_of(entry: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    return ("", "") if entry.dist is None else (entry.dist.name, entry.dist.version)
-
-
 def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:
     """Return the package of an entry point, and the others that its distribution lists."""
     files = (entry.dist.files if entry.dist else None) or ()
@@ -76,7 +73,11 @@ def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:
 
 
 def install(extra: str) -> str:
-    """Return the command that installs the libraries of an extra, valid for a checkout and for a package."""
+    """Return the command that installs the libraries of an extra, valid for a checkout and for a package.
+
+    Args:
+        extra: of rrpolicy's distribution, such as `models`.
+    """
     asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
     marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")
     return "pip install " + " ".join(f"'{library.strip()}'" for library, _, of in asked if marker.search(of))

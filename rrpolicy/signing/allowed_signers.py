@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.tree.document import read_document
@@ -107,7 +107,8 @@ def read_signers(path: Path, day: date) -> AllowedSigners:
             problems.append(Problem("RR250", f"the key of {entry.name} is no public Ed25519 key", place, expected))
             continue
         if owners.setdefault(key.keyid, entry.name) != entry.name:
-            problems.append(_shared_key_problem(owners[key.keyid], entry.name, place))
+            message = f"{owners[key.keyid]} and {entry.name} have one key"
+            problems.append(Problem("RR203", message, place, "a key for each person"))
         roles = tuple(dict.fromkeys(entry.roles))
         signers.append(Signer(entry.name, roles, key, entry.since, entry.until, entry.revoked))
     known = dict.fromkeys(role for signer in signers for role in signer.roles)
@@ -126,10 +127,6 @@ def _read_key(line: str) -> Key | None:
     except ValueError:
         return None
     return parse_public_key(f"-----BEGIN PUBLIC KEY-----\n{line}\n-----END PUBLIC KEY-----\n".encode())
-
-
-def _shared_key_problem(one: str, other: str, place: Place) -> Problem:
-    return Problem("RR203", f"{one} and {other} have one key", place, "a key for each person")
 
 
 @frozen

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -90,6 +90,7 @@ def verify_signatures(
     asked = bool(needed or manifest.require_roles or manifest.require_approval)
     unnamed = gathered.release is not None and not keys and allowed is None
     undecided = ("who signed the release (--signed-by)",) if unnamed or (asked and unsigned) else ()
+    first_named = {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
     return replace(
         found,
         checks=(*found.checks, *gathered.checks),
@@ -97,7 +98,7 @@ def verify_signatures(
         undecided=(*found.undecided, *undecided),
         notes=(
             *found.notes,
-            *(f"the release is signed by {trusted}" for trusted in _unique_keys(keys) if trusted.key.keyid in by),
+            *(f"the release is signed by {trusted}" for trusted in first_named if trusted.key.keyid in by),
             *(f"the release is signed by {name}, as {', '.join(roles)}" for name, roles in held.people.items()),
             *held.distrusted,
             *_trusted_results(gathered, (*keys, *auditors)),
@@ -298,11 +299,6 @@ def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
     here = {name: path for name, path in files.items() if path.is_file()}
     right = all(file_digest(p) == f"sha256:{subjects[n]}" for n, p in here.items() if n in subjects)
     return right and f"public/{MANIFEST_FILE}" in subjects and subjects.keys() <= files.keys()
-
-
-def _unique_keys(keys: Sequence[TrustedKey]) -> Iterable[TrustedKey]:
-    """Return each key once, by its first name."""
-    return {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
 
 
 def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -> list[str]:

@@ -140,7 +140,8 @@ def verify_public(
     asked = frozenset() if manifest.collected is None else frozenset({QUESTIONNAIRE})
     if manifest.collected is not None:
         _check_questionnaire(log, side)
-    data = _data_file_paths(side) | asked
+    files = (_expected_table_files(manifest.data, spec.name) for spec in side.channel.tables())
+    data = asked.union(*files)
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = derived_public_files(manifest, side.folder, side.registry.formats) if present and known else {}
@@ -263,10 +264,6 @@ def _check_plausibility(log: Log, side: PublicFolder, table: ReleasedTable) -> N
     if found.problem is None:
         why = list(implausibilities(product, [found.counts[s] for s in single], found.records))
         log.check("collected: plausible", not why, "RR525", f"this was not collected so: {'; '.join(why)}")
-
-
-def _data_file_paths(side: PublicFolder) -> set[str]:
-    return {name for spec in side.channel.tables() for name in _expected_table_files(side.manifest.data, spec.name)}
 
 
 def _expected_table_files(data: Data, table: str) -> list[str]:
