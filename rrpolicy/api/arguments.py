@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
@@ -15,7 +16,10 @@ R = TypeVar("R")
 
 def public_function(function: Callable[P, R]) -> Callable[P, R]:
     """Return a function that fills in and checks its arguments, and names the plugin of an unexpected error."""
-    return attribute_errors_to_plugin(check_arguments(with_options(function)))
+    public = attribute_errors_to_plugin(check_arguments(with_options(function)))
+    vars(public)["__signature__"] = inspect.signature(public)
+    del vars(public)["__wrapped__"]  # else documentation shows the signature without the options
+    return public
 
 
 def require_known(name: str, word: str, known: Sequence[str]) -> str:
