@@ -19,6 +19,7 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
+from rrpolicy.annotations import type_mismatch
 from rrpolicy.errors import (
     CODE_PREFIX,
     DataError,
@@ -29,8 +30,7 @@ from rrpolicy.errors import (
 )
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.distributions import GROUP
-from rrpolicy.plugin_errors.protocol_checks import protocol_mismatch
-from rrpolicy.plugin_errors.type_checks import check_return_type, type_mismatch
+from rrpolicy.plugin_errors.type_checks import check_return_type, protocol_mismatch
 from rrpolicy.plugin_spec import (
     LazyMapping,
     MissingPlugin,

@@ -24,8 +24,8 @@ import pyarrow as pa
 
 from benchmarks.speed import Ratio
 from benchmarks.speed.bench_release import GIB, Cost, cost, released
+from rrpolicy.bundle.audit import realised_findings
 from rrpolicy.bundle.manifest import data_files_description
-from rrpolicy.bundle.realised_metrics import realised_findings
 from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams

@@ -1,24 +1,46 @@
-"""The one public door: what the command line does, as functions. `import rrpolicy` offers them by name.
+"""The public functions, which the commands call too; `import rrpolicy` offers them by name.
 
-A function that asks (`check`, `diff`, `compare`, `run_tests`, `plan`, `verify`, `check_table`) returns what was found:
-`passed`, `problems`, and `require()`, which raises them. A function that writes (`release`, `render`) writes all of it
-or raises; `plan` with `out` writes a plan that passes, and its `file` says so. What is wrong with the call, the policy
-or the data always raises `RRPolicyError`, whose `problems` have the codes, places and hints that the command line
-prints, and whose `exit_status` is its exit status; what a plugin raises unexpectedly is RR413, which names it. Messages
-name arguments as the command line does: `--plan-on` is `plan_on`.
+`check`, `diff`, `compare`, `run_tests`, `plan`, `verify` and `check_table` return a result: `passed`, `problems`, and
+`require()`, which raises the problems. `release` and `render` write all of their files or raise; `plan` with `out`
+writes a plan that passes, in its `file`. An error in the call, the policy or the data always raises `RRPolicyError`:
+its `problems` have the codes, places and hints of the command line, and `exit_status` is the exit status. An unexpected
+error of a plugin is RR413, which names the plugin. Messages name arguments as the command line does: `--plan-on` is
+`plan_on`.
 
-Nothing is printed; what goes beside a result is logged by the logger `rrpolicy`. Nothing heavy is imported before a
-function is called.
+Nothing is printed; the logger `rrpolicy` logs notices. Nothing heavy is imported before a function is called. The
+examples run, in their order, in the folder that `tests/api/test_examples.py` makes with `rrpolicy demo`.
 """
 
 from __future__ import annotations
 
 from rrpolicy.api.analysis import check_table, compare_estimates, export, open_release, what_holds
-from rrpolicy.api.collection import collect, open_questionnaire, randomize
 from rrpolicy.api.ledgers import add_to_ledger, init_ledger, inventory, show_ledger, verify_ledger
-from rrpolicy.api.policies import check, compare, diff, init, load_policy, packs, plan, preview, run_tests, write_pack
-from rrpolicy.api.releases import archive, attack, evidence, release, render, sign, verify
-from rrpolicy.api.warehouse import counted, sql
+from rrpolicy.api.policies import (
+    check,
+    compare,
+    counted,
+    diff,
+    init,
+    load_policy,
+    packs,
+    plan,
+    preview,
+    run_tests,
+    sql,
+    write_pack,
+)
+from rrpolicy.api.releases import (
+    archive,
+    attack,
+    collect,
+    evidence,
+    open_questionnaire,
+    randomize,
+    release,
+    render,
+    sign,
+    verify,
+)
 
 __all__ = [
     "add_to_ledger",

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Unpack
 
-from rrpolicy.api.arguments import (
+from rrpolicy.api.arguments import public_function
+from rrpolicy.options import (
+    CheckOptions,
+    CompareOptions,
+    DiffOptions,
+    InitOptions,
     PathLike,
-    Progress,
-    no_progress,
-    public_function,
-    review_options,
-    to_key_location,
+    PlanOptions,
+    PreviewOptions,
+    RunTestsOptions,
+    SqlOptions,
+    shared,
     to_path,
 )
 
 if TYPE_CHECKING:
     from rrpolicy.drafting.draft import Draft
+    from rrpolicy.exports.sql.statements import SqlStatements
     from rrpolicy.governance.cases.run import PolicyTestReport
     from rrpolicy.governance.compare.candidates import Vary
     from rrpolicy.governance.compare.comparison import CandidateComparison
@@ -31,51 +35,40 @@ if TYPE_CHECKING:
     from rrpolicy.planning.policy_opening import PolicyLike
     from rrpolicy.policy.model import Policy
     from rrpolicy.reports.rerender import RenderedReport
-    from rrpolicy.source.memory.kinds import Table
+    from rrpolicy.source.memory.kinds import CountedTable, Table
 
 
 @public_function
-def init(
-    source: Table,
-    *,
-    table: str | None = None,
-    mechanism: str | None = None,
-    models: Sequence[str] = (),
-    plugins: Sequence[str] = (),
-    progress: Callable[[str, float], None] = lambda *_: None,
-) -> Draft:
+def init(source: Table, **options: Unpack[InitOptions]) -> Draft:
     """Draft a policy from a table, with guessed roles to be edited.
 
     Args:
         source: the table, as for `plan`.
-        table: the table or view inside a database.
-        mechanism: that the draft protects with, such as `generalisation`; default: one that meets the models, `pram`
-            if there are none.
-        models: privacy models that the draft requires, such as `k-anonymity`; default: the mechanism's usual one.
-        plugins: distributions to load, for a table that one of them opens, such as `acme-sqlite>=0.3`; the draft lists
-            them.
-        progress: is called with what is being done, and the share of the work that was.
 
     Returns:
-        The draft's `text`, and `warnings`: what to look at first. `check` refuses it until each line that says "fill
-        in" is filled in. Its domains and bins are taken from the data: showing them to anybody discloses them.
+        The draft's `text`, and `warnings`: the points to look at first. `check` refuses it until each line with
+        "fill in" is filled in. Its domains and bins are taken from the data: showing them to anybody discloses them.
 
     Raises:
         PolicyError: RR149 if there is no draft with the mechanism or a model, or they do not fit.
         DataError: RR3xx if the table cannot be read; RR317 if it is empty.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
+
+    Example:
+        >>> 'model = "k-anonymity"' in rrpolicy.init("survey.parquet", models=["k-anonymity"]).text
+        True
     """
     from rrpolicy.discovery import load_registry
     from rrpolicy.drafting.draft import draft
     from rrpolicy.drafting.protection import protection
     from rrpolicy.source.memory.input_table import input_table
 
-    given = input_table(source)
+    given, mechanism, models, plugins = input_table(source), options["mechanism"], options["models"], options["plugins"]
     registry = load_registry(plugins).opening(given.engines)
     name = None if mechanism is None else registry.mechanisms.aliases.get(mechanism, mechanism)
     protected = protection(name, models) if name is not None or models else None
     with registry.naming_engines():
-        return draft(given.uri or "", table, registry.sources, plugins, protected, progress)
+        return draft(given.uri or "", options["table"], registry.sources, plugins, protected, options["progress"])
 
 
 @public_function
@@ -93,6 +86,10 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
     Raises:
         PolicyError: RR2xx, every problem of the file and its baselines at once.
         RefusedError: RR404 to RR406 if a plugin that it lists is missing or broken.
+
+    Example:
+        >>> rrpolicy.load_policy("policy.toml").mechanism.name
+        'pram'
     """
     from rrpolicy.planning.policy_opening import open_policy
 
@@ -100,49 +97,42 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
 
 
 @public_function
-def check(
-    policy: PolicyLike,
-    *,
-    extends: PathLike | None = None,
-    source: Table | Literal[True] | None = None,
-    root: PathLike | None = None,
-    today: date | None = None,
-    waivers: bool = True,
-) -> PolicyCheck:
-    """Check a policy without data, or with a table beside it; nothing is written.
+def check(policy: PolicyLike, **options: Unpack[CheckOptions]) -> PolicyCheck:
+    """Check a policy without data, or with a table; nothing is written.
 
     Args:
-        policy: the file, or a policy that was loaded.
-        extends: a baseline that it must extend, by itself or through another.
-        source: hold a table against it, too, as for `plan`: are names, types and values as the policy says? True is the
-            policy's own. Nothing is planned.
-        root: as for `load_policy`.
-        today: the day on which review dates and waivers are judged; default: today.
-        waivers: whether waivers count.
+        policy: the file, or a policy that was loaded. With `source`, True for the policy's own table, names, types and
+            values of a table are compared with the policy.
 
     Returns:
-        What the policy alone decides: `findings`, and in `derived` what a plan may tell of the table. It passes unless
-        a requirement fails whatever the data are, a review is due or a waiver expired; what is undecided waits for
-        `plan`.
+        What the policy alone decides: `findings`, and in `derived` the statistics of the table that a plan may
+        disclose. It passes unless a requirement fails for all data, a review is due or a waiver expired. `plan` decides
+        the rest.
 
     Raises:
         PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
-        DataError: RR3xx, everything in the table that the policy does not foresee, at once.
+        DataError: RR3xx, everything in the table that the policy does not allow, at once.
         RefusedError: RR404 to RR406 if a plugin is missing or broken; RR410, RR421 as for `plan`.
+
+    Example:
+        >>> rrpolicy.check("policy.toml", source=True).passed
+        True
     """
     from rrpolicy.planning.check import check as checked
     from rrpolicy.planning.check import require_baseline
     from rrpolicy.planning.policy_opening import reopen_policy
+    from rrpolicy.planning.waivers import Terms
 
+    source, extends, root = options["source"], options["extends"], to_path(options["root"])
     if source is None:
-        found = reopen_policy(policy, root=to_path(root))
+        found = reopen_policy(policy, root=root)
     else:
         from rrpolicy.source.memory.input_table import input_table
 
-        found = reopen_policy(policy, input_table(None if source is True else source), to_path(root))
+        found = reopen_policy(policy, input_table(None if source is True else source), root)
     if extends is not None:
         require_baseline(found.policy, os.fspath(extends))
-    decided = checked(found, review_options(today, waivers=waivers))
+    decided = checked(found, Terms.of(options["today"], waivers=options["waivers"]))
     if source is None:
         return decided
     from dataclasses import replace
@@ -154,85 +144,42 @@ def check(
 
 
 @public_function
-def plan(
-    policy: PolicyLike,
-    source: Table | None = None,
-    *,
-    out: PathLike | None = None,
-    key: PathLike | None = None,
-    key_passphrase: str | None = None,
-    expected_rows: int | None = None,
-    root: PathLike | None = None,
-    bound: bool = True,
-    today: date | None = None,
-    waivers: bool = True,
-    progress: Progress = no_progress,
-) -> PlannedRelease:
-    """Plan a release: what would be released, at what risk and with what error. Nothing is released.
+def plan(policy: PolicyLike, source: Table | None = None, **options: Unpack[PlanOptions]) -> PlannedRelease:
+    """Plan a release: its channel, its risks and its errors. Nothing is released.
 
     Args:
         policy: the file, or a policy that was loaded.
         source: the table, in place of the policy's own: a path or uri, a pandas or polars DataFrame, an Arrow table, a
             DuckDB relation. A table in memory is copied in memory, never to disk.
-        out: write the plan here as well if it passes, and its key beside it: `release` in another process then executes
-            exactly it. A plan that does not pass has no `file`, and nothing is written. With `expected_rows` there is
-            no key: beside it stands its public part, the `questionnaire` that `randomize` takes, and `collect` executes
-            it.
-        key: where the key goes; default: `out` with .key added. `env:NAME` and `command:…` name a secret of 32 bytes
-            that the key is derived from, and no file is written.
-        key_passphrase: that the key's file is written under.
-        expected_rows: plan for so many records, without data.
-        root: as for `load_policy`.
-        bound: bind the plan to the table by a fresh key, so that `release` takes it for no other table and not for a
-            changed one. It costs a pass over the data; without it the plan can only be looked at.
-        today: as for `check`.
-        waivers: as for `check`.
-        progress: called with what is being done, and the share done.
 
     Returns:
-        The plan with its `findings`, `utility` and `errors`. It passes if the gate does: every requirement and every
-        utility limit holds. It does not raise where one fails: `plan(…).require()` does.
+        The plan with its `findings`, `utility` and `errors`. It passes if every requirement and every utility limit
+        holds; `plan(…).require()` raises where one fails. `out` writes a plan that passes, and its key in another file;
+        for a plan without data it writes the `questionnaire` that `randomize` takes.
 
     Raises:
-        PolicyError: RR2xx if the policy is wrong, or asks for what cannot be; RR250 if the call makes no sense; RR520
-            if a plan without data is to be written, and no record can be collected for it.
-        RequirementError: RR102 if no parameters reach the requirements.
+        PolicyError: RR2xx if the policy is wrong or cannot be met; RR250 if the call makes no sense; RR520 if a plan
+            without data is to be written, and no record can be collected for it.
+        RequirementError: RR102 if no parameters meet the requirements.
         DataError: RR3xx if the table cannot be read, or does not fit the policy; RR344, RR345 for a table in memory.
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
             changes meanwhile; RR421 if there can be no scratch folder.
+
+    Example:
+        >>> planned = rrpolicy.plan("policy.toml")
+        >>> planned.passed, planned.findings[0].model
+        (True, 'pk-anonymity')
     """
     from rrpolicy.governance.ledger.file_account import FileAccounts
     from rrpolicy.planning.plan_request import run_plan
     from rrpolicy.source.memory.input_table import input_table
 
-    terms = review_options(today, waivers=waivers)
-    return run_plan(
-        policy,
-        input_table(source),
-        to_path(out),
-        to_key_location(key),
-        expected_rows,
-        to_path(root),
-        progress,
-        bound=bound,
-        terms=terms,
-        accounts=FileAccounts(),
-        protect=None if key_passphrase is None else key_passphrase.encode(),
-    )
+    return run_plan(policy, input_table(source), FileAccounts(), **options)
 
 
 @public_function
 def preview(
-    policy: PolicyLike | PlannedRelease,
-    out: PathLike | None = None,
-    *,
-    source: Table | None = None,
-    format: str = "html",  # noqa: A002 as the command line has it
-    trade_off: bool = True,
-    root: PathLike | None = None,
-    today: date | None = None,
-    waivers: bool = True,
-    progress: Progress = no_progress,
+    policy: PolicyLike | PlannedRelease, out: PathLike | None = None, **options: Unpack[PreviewOptions]
 ) -> RenderedReport:
     """Print the report before the decision: what a policy would release, or why it cannot, and what else it could.
 
@@ -241,14 +188,6 @@ def preview(
     Args:
         policy: a policy's file, one that was loaded, or a plan that `plan` returned.
         out: write it here as well; nothing is overwritten.
-        source: the table, as for `plan`.
-        format: html, json, or what a plugin offers.
-        trade_off: plan with other limits of a requirement as well, for the map of risk and error: of the first that
-            changes anything, from the one nearest its limit.
-        root: as for `load_policy`.
-        today: as for `check`.
-        waivers: as for `check`.
-        progress: as for `plan`.
 
     Returns:
         The report's bytes.
@@ -257,6 +196,10 @@ def preview(
         PolicyError: RR2xx as for `plan`; RR257 if there is no such renderer.
         DataError: RR3xx as for `plan`.
         RefusedError: as for `plan`; RR402 if there is a file already; RR407, RR408 if it cannot be written.
+
+    Example:
+        >>> rrpolicy.preview("policy.toml", trade_off=False).page
+        'plan'
     """
     from rrpolicy.bundle.preview_page import plan_report, refused_policy_report
     from rrpolicy.errors import RequirementError, RRPolicyError
@@ -266,7 +209,8 @@ def preview(
     from rrpolicy.reports.rerender import render_report
     from rrpolicy.source.memory.input_table import input_table
 
-    found, problems = None, None
+    found, problems, source, root = None, None, options["source"], options["root"]
+    today, waivers, progress = options["today"], options["waivers"], options["progress"]
     if isinstance(policy, PlannedRelease):
         found, made = policy, policy.opened
     else:
@@ -276,19 +220,11 @@ def preview(
         except RequirementError as error:
             problems = error.problems
     others, files = None, made.policy.files
-    if trade_off and files:
+    if options["trade_off"] and files:
 
         def compared(vary: Vary, risk: str | None) -> CandidateComparison:
-            return compare(
-                files[0],
-                vary=vary,
-                risk=risk,
-                source=source,
-                root=root,
-                today=today,
-                waivers=waivers,
-                progress=progress,
-            )
+            other = {**shared(options, CompareOptions), "vary": vary, "risk": risk}
+            return compare(files[0], **other)
 
         findings = () if found is None else found.outlook.assessment.findings
         with suppress(RRPolicyError):  # a page without the map is still the page
@@ -298,135 +234,102 @@ def preview(
         if found is None
         else plan_report(found.outlook, made.registry, others)
     )
-    return render_report(report, made.registry, format, to_path(out))
+    return render_report(report, made.registry, options["format"], to_path(out))
 
 
 @public_function
-def compare(
-    *policies: PathLike,
-    mechanisms: Sequence[str] = (),
-    vary: Mapping[str, Sequence[object]] | None = None,
-    risk: str | None = None,
-    error: str | None = None,
-    source: Table | None = None,
-    expected_rows: int | None = None,
-    draws: int = 20,
-    resume: PathLike | None = None,
-    write: bool = False,
-    root: PathLike | None = None,
-    plugins: Sequence[str] = (),
-    today: date | None = None,
-    waivers: bool = True,
-    progress: Progress = no_progress,
-) -> CandidateComparison:
+def compare(*policies: PathLike, **options: Unpack[CompareOptions]) -> CandidateComparison:
     """Compare policies, mechanisms and values of keys by risk and error on the table; nothing is released.
 
     Args:
-        policies: files; also plans' files and releases, which are compared as they are. Of a release whose table is
-            not named as `source` the numbers are those that its audit/ states.
-        mechanisms: tried on each policy, its own among them only if it is named; options of the same name are kept,
-            and what another mechanism derives is taken to be accepted, which its row says. Default: its own.
-        vary: the values that keys of a policy's own file take in turn, such as `{"privacy.0.threshold": ["1/2",
-            "1/3"]}`; all combinations are candidates.
-        risk: id of the requirement that the front is drawn over; default: the first that most of those that pass have.
-        error: id of the error, the same; default: total variation of all two-way marginals.
-        source: the table, as for `plan`, in place of each policy's own.
-        expected_rows: plan for so many records, without data: errors are told as far as there is a closed form.
-        draws: simulated ones of each marginal, 20 to 10,000.
-        resume: a file that finished candidates are kept in, and taken from if nothing that they follow from changed; it
-            is made where there is none, and as confidential as the comparison. Policies with a ledger or `plan_on` are
-            planned again each time.
-        write: put the map and the alternatives into audit/ and the audit report of the release that is one of the
-            candidates; public/ stays as it is.
-        root: as for `load_policy`.
-        plugins: as for `verify`.
-        today: as for `check`.
-        waivers: as for `check`.
-        progress: as for `plan`.
+        policies: files; also plans' files and releases, which are compared unchanged. Of a release whose table is
+            not the `source` the numbers are those of its audit/.
 
     Returns:
-        Every candidate with its numbers, or why it is refused, the Pareto front of risk and error, and which one is
-        recommended. It passes if a candidate does. It is confidential: all of it was computed from the table.
+        Every candidate with its numbers, or why it is refused, the Pareto front of risk and error, and a
+        recommendation. It passes if a candidate does. It is confidential: all of it is computed from the table.
 
     Raises:
         PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, too many
             candidates, or candidates that read different tables, or if there is not one release to be written into;
             RR560 if `resume` is another file.
-        DataError: RR3xx if the table cannot be read; one that does not fit a candidate is told in its row.
+        DataError: RR3xx if the table cannot be read; a table that does not fit a candidate is a remark in its row.
         RefusedError: as for `plan`; RR553 if the release that is to be written into is signed.
-        RequirementError: RR11x if a release is not as it says.
+        RequirementError: RR11x if a release is not as its documents state.
+
+    Example:
+        >>> found = rrpolicy.compare("policy.toml", vary={"privacy.0.k": [2, 3]})
+        >>> len(found.rows)
+        2
     """
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
     from rrpolicy.governance.compare.compare import ComparisonRequest
     from rrpolicy.governance.compare.compare import compare as compared
     from rrpolicy.governance.ledger.file_account import FileAccounts
+    from rrpolicy.planning.waivers import Terms
     from rrpolicy.source.memory.input_table import input_table
 
     if not policies:
         raise PolicyError(Problem("RR250", "no policy to compare", expected="one policy file or more"))
-    if expected_rows is not None and source is not None:
+    if options["expected_rows"] is not None and options["source"] is not None:
         raise PolicyError(Problem("RR250", "expected_rows plans without data: it goes without a source"))
-    files = [Path(policy) for policy in policies]
-    kept = None if resume is None else ComparisonCheckpoint.open(Path(resume))
-    terms = review_options(today, waivers=waivers)
-    call = ComparisonRequest(risk, error, input_table(source), expected_rows, draws, kept, terms, FileAccounts(), write)
-    return compared(files, mechanisms, vary or {}, to_path(root), plugins, call, progress)
+    files, resume, root = [Path(policy) for policy in policies], options["resume"], to_path(options["root"])
+    call = ComparisonRequest(
+        options["risk"],
+        options["error"],
+        input_table(options["source"]),
+        options["expected_rows"],
+        options["draws"],
+        None if resume is None else ComparisonCheckpoint.open(Path(resume)),
+        Terms.of(options["today"], waivers=options["waivers"]),
+        FileAccounts(),
+        options["write"],
+    )
+    mechanisms, vary = options["mechanisms"], options["vary"] or {}
+    return compared(files, mechanisms, vary, root, options["plugins"], call, options["progress"])
 
 
 @public_function
-def diff(
-    old: PolicyLike,
-    new: PolicyLike | None = None,
-    *,
-    since: str | None = None,
-    data: bool = False,
-    source: Table | None = None,
-    expected_rows: int | None = None,
-    root: PathLike | None = None,
-    today: date | None = None,
-    progress: Progress = no_progress,
-) -> Difference:
+def diff(old: PolicyLike, new: PolicyLike | None = None, **options: Unpack[DiffOptions]) -> Difference:
     """Compare two policies, or the policies of two folders by their names; nothing is released or written.
 
     Args:
         old: a policy's file, a folder of policies, `REVISION:PATH` of the git repository that the working directory
-            lies in, a release, or a policy that was loaded.
+            lies in, a release, or a policy that was loaded. With `since`, the policy after the change.
         new: the same, after the change.
-        since: a git revision; `old`, a file or a folder, is then the policy after the change, and is compared with the
-            same path in the revision, or with a policy that was renamed since.
-        data: plan each policy on its own table, for the guarantees and errors before and after.
-        source: plan both on this table, as for `plan`.
-        expected_rows: plan both for so many records, without data.
-        root: as for `load_policy`; those of a revision lie in that revision.
-        today: the day on which both are judged, for waivers and reviews; default: today.
-        progress: as for `plan`.
 
     Returns:
         Each change with its effect (weaker, incomparable, stronger or neutral) and its price, the weakest first, and
-        whether only the data changed. It passes unless something is weaker, or cannot be told not to be, without a
-        greater version and a new [[policy.changes]] entry (RR140).
+        whether only the data changed. It passes unless something is weaker or incomparable without a greater version
+        and a new [[policy.changes]] entry (RR140).
 
     Raises:
         PolicyError: RR2xx if a policy is wrong; RR250 if the call makes no sense; RR282 if there is no such revision;
             RR260 if a release has no audit/ with its policy.
         DataError: RR3xx as for `plan`.
         RefusedError: as for `plan`.
+
+    Example:
+        >>> rrpolicy.diff("policy.toml", "policy.toml").passed
+        True
     """
     from rrpolicy.errors import PolicyError, Problem
     from rrpolicy.governance.diff.compare import compare, compare_since
+    from rrpolicy.planning.waivers import Terms
     from rrpolicy.source.memory.input_table import input_table
 
-    if data + (source is not None) + (expected_rows is not None) > 1:
+    source, expected_rows, since = options["source"], options["expected_rows"], options["since"]
+    if options["data"] + (source is not None) + (expected_rows is not None) > 1:
         raise PolicyError(Problem("RR250", "one of --data, --source and --expected-rows says what is planned on"))
-    on = expected_rows if not (data or source is not None) else input_table(source)
-    terms = review_options(today, waivers=True)
+    on = input_table(source) if options["data"] or source is not None else expected_rows
+    rest = on, to_path(options["root"]), options["progress"], Terms.of(options["today"])
     if (new is None) is (since is None):
         raise PolicyError(Problem("RR250", "two policies are compared, or one with `since`, a git revision"))
     if since is not None:
-        return compare_since(since, old, on, to_path(root), progress, terms)
+        return compare_since(since, old, *rest)
     assert new is not None
-    return compare(old, new, on, to_path(root), progress, terms)
+    return compare(old, new, *rest)
 
 
 @public_function
@@ -437,10 +340,14 @@ def packs(*names: str) -> tuple[BaselinePack, ...]:
         names: of the packs; default: all there are.
 
     Returns:
-        What each is a floor for, its sources, its text and its digest.
+        Each with its purpose, its sources, its text and its digest.
 
     Raises:
         PolicyError: RR250 if there is no such pack.
+
+    Example:
+        >>> rrpolicy.packs("ema-0070")[0].name
+        'ema-0070'
     """
     from rrpolicy.governance.packs import pack
 
@@ -461,6 +368,10 @@ def write_pack(name: str, folder: PathLike) -> Path:
     Raises:
         PolicyError: RR250 if there is no such pack.
         RefusedError: RR411 if there is such a file already; RR407, RR408 if it cannot be written.
+
+    Example:
+        >>> rrpolicy.write_pack("ema-0070", "baselines").name
+        'ema-0070.toml'
     """
     from rrpolicy.governance.packs.pack import write_pack as write
 
@@ -468,24 +379,89 @@ def write_pack(name: str, folder: PathLike) -> Path:
 
 
 @public_function
-def run_tests(*policies: PathLike, root: PathLike | None = None, progress: Progress = no_progress) -> PolicyTestReport:
-    """Hold policies to the small tables that lie beside them; nothing is released or written.
+def run_tests(*policies: PathLike, **options: Unpack[RunTestsOptions]) -> PolicyTestReport:
+    """Test policies on small tables with expected results; nothing is released or written.
 
     Args:
         policies: files, or folders of policies. The tests of `policies/x.toml` are `policies/tests/x.toml` and the
             files of `policies/tests/x/`.
-        root: as for `load_policy`.
-        progress: as for `plan`.
 
     Returns:
-        Each test with what is otherwise than it expects, and the entries that no test speaks of. It passes if every
-        test comes out as expected (else RR141).
+        Each test with its deviations from the expected result, and the entries that no test covers. It passes if every
+        test has the expected result (else RR141).
 
     Raises:
         PolicyError: RR2xx if a policy or a file of tests is wrong; RR256 if a table cannot be made; RR283 if there are
             no tests.
         RefusedError: RR404 to RR406 for plugins.
+
+    Example:
+        >>> rrpolicy.run_tests("policy.toml").passed
+        True
     """
     from rrpolicy.governance.cases.run import run
 
-    return run([Path(policy) for policy in policies], to_path(root), progress)
+    return run([Path(policy) for policy in policies], to_path(options["root"]), options["progress"])
+
+
+@public_function
+def counted(table: Table, multiplicity: str = "n") -> CountedTable:
+    """Return a table of distinct rows with counts, which every function takes in place of a table of records.
+
+    A release is the same from counts as from the records: its public/ has the same bytes under the same key.
+
+    Args:
+        table: a path or uri, or a table in memory. Columns that the policy drops may be missing; equal rows are added.
+        multiplicity: the column with the number of records of each row.
+
+    Returns:
+        The table, for `source`, `plan_on` and `reference` of every function.
+
+    Raises:
+        PolicyError: RR250 if it is no table.
+
+    Example:
+        >>> rrpolicy.counted("counts.parquet", "n").multiplicity
+        'n'
+    """
+    from rrpolicy.source.memory.input_table import input_table
+    from rrpolicy.source.memory.kinds import CountedTable
+
+    found = CountedTable(table, multiplicity)
+    input_table(found)
+    return found
+
+
+@public_function
+def sql(policy: PolicyLike, dialect: str, **options: Unpack[SqlOptions]) -> SqlStatements:
+    """Return the statements by which an engine that rrpolicy does not open counts a policy's table; nothing is read.
+
+    They recode each released column as the policy does, values without a category included, and count. The result is a
+    table of counts, for `counted`: it gives the release that the records give, or is refused where they are.
+
+    Args:
+        policy: a policy's file, or a policy that was loaded.
+        dialect: such as postgres; `rrpolicy export sql --help` lists them.
+
+    Returns:
+        `counts`, the statement that counts; `units`, which tests how many records a person has; and `expansion`, which
+        makes records of released rows with counts in the engine.
+
+    Raises:
+        PolicyError: RR2xx for the policy; RR250 if there is no such dialect; RR590 with every column that cannot be
+            recoded in it; RR591 for a name that cannot be written in it.
+        RefusedError: RR404 to RR406 for plugins.
+
+    Example:
+        >>> rrpolicy.sql("policy.toml", "postgres", table="people").counts.lstrip().startswith("SELECT")
+        True
+    """
+    from pathlib import PurePath
+
+    from rrpolicy.exports.sql.statements import build_statements
+    from rrpolicy.planning.policy_opening import reopen_policy
+    from rrpolicy.policy.folder.multiplicity import split_counts_uri
+
+    found = reopen_policy(policy, root=to_path(options["root"])).policy
+    called = PurePath(split_counts_uri(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]
+    return build_statements(found, dialect, options["table"] or found.source.table or called)

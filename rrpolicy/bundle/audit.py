@@ -7,19 +7,28 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from rrpolicy.bundle.tables.lazy_tables import open_data_tables
 from rrpolicy.canonical_json import Json
+from rrpolicy.channels.base import Channel
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.planning.assess import Assessment
+from rrpolicy.manifest.manifest import Data, Manifest
+from rrpolicy.planning.assess import Assessment, channel_outline
 from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.ledger_account import BudgetCheck
 from rrpolicy.planning.plan import Plan
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.folder.repository import blob_id
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
+from rrpolicy.registry import Registry
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
+
+if TYPE_CHECKING:
+    from rrpolicy.source.protocol import Original
+
 
 AUDIT_SCHEMA = "rrpolicy.audit/1"
 FINDINGS = "rrpolicy.findings/1"
@@ -47,18 +56,9 @@ def audit_record(
 ) -> dict[str, Json]:
     """Return audit.json without the digests of the other files of audit/.
 
-    Args:
-        plan: that was executed, settled, with its source tag; collected records have none.
-        public: release.json.
-        public_file: digest of its bytes.
-        given_as: the kind of the table; no address, no path.
-        label: of the release.
-        custody: the key's storage; stated.
-        commit: that HEAD of the policy's repository names; stated, as only git can confirm that it holds this policy.
-        policy_files: of the policy as written, that are in audit/, by path.
-        weighed: with earlier releases of the same people; stated. A rerun has none.
-        draw: of a series, the binding of its key to the plan and the source; see
-        `rrpolicy.planning.ledger_account.draw_id`.
+    `given_as` is the kind of the table: no address, no path. `custody`, `commit` and `weighed` are stated, not
+    verified. `draw` binds the key of a series to the plan and the source
+    (`rrpolicy.planning.ledger_account.draw_id`).
     """
     return {
         "schema": AUDIT_SCHEMA,
@@ -91,10 +91,6 @@ def policy_file_contents(toml: Path, named: Iterable[str]) -> Mapping[str, bytes
 
     A baseline or hierarchy outside that folder, or of the name of another file of audit/, is left out; verify then
     leaves the policy as written undecided.
-
-    Args:
-        toml: the policy file.
-        named: the files from which it was read.
     """
     return {name: path.read_bytes() for name, path in policy_file_paths(toml, named).items()}
 
@@ -154,3 +150,17 @@ def software_versions() -> dict[str, Json]:
         "duckdb": duckdb.__version__,
         "numpy": np.__version__,
     }
+
+
+def realised_findings(  # noqa: PLR0917 each is another thing
+    policy: Policy, registry: Registry, channel: Channel, original: Original, public: Path, data: Data, scratch: Path
+) -> tuple[Finding, ...]:
+    """Return the measurements on a written release by the assessors of a policy's requirements, each once."""
+    outline = channel_outline(channel)
+    assessors = [registry.assessor(requirement, policy, outline) for requirement in policy.requirements]
+    measures = dict.fromkeys(a.attained for a in assessors if a.attained is not None)
+    if not measures:
+        return ()
+    with open_data_tables(public, data, channel.tables(), scratch, registry.formats) as written:
+        found = [check_return_type(Finding | None, measure)(channel, original, written) for measure in measures]
+    return tuple(finding for finding in found if finding is not None)

@@ -12,30 +12,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.bundle.execute import (
-    check_ledger_budget,
-    folder_sink,
-    policy_with_places,
-    publish_bundle,
-)
-from rrpolicy.bundle.executed_plan import ExecutedPlan
-from rrpolicy.bundle.release_request import ReleaseOptions, WrittenBundle, open_ledger_account, read_written_bundle
+from rrpolicy.bundle.execute import check_ledger_budget, folder_sink, policy_with_places, publish_bundle
+from rrpolicy.bundle.pages import ExecutedPlan
+from rrpolicy.bundle.release_request import WrittenBundle, open_ledger_account, read_written_bundle
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
 from rrpolicy.bundle.tables.writer import WrittenTable
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.draw import TABLE, flatten, released_shape
 from rrpolicy.channels.values import dictionary_array, labels
-from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection.answers import implausibilities
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats
+from rrpolicy.options import CollectOptions, to_path
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.file import PlanFile, read_plan
 from rrpolicy.planning.gate import Decision, gate
 from rrpolicy.planning.key_storage import KeyStorage
-from rrpolicy.planning.ledger_account import collection_id
+from rrpolicy.planning.ledger_account import ApprovalCheck, LedgerBackend, collection_id
 from rrpolicy.planning.plan import Plan, require_consistent_channel
 from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.memory.input_table import InputTable
 from rrpolicy.source.opening import is_unreadable, open_original
@@ -49,29 +46,46 @@ _RECORDS = 1 << 16
 """Distinct rows written at a time."""
 
 
-def write_collected_release(plan_file: Path, out: Path, handed: InputTable, options: ReleaseOptions) -> WrittenBundle:
-    """Write the release of records that were collected; see `rrpolicy.collect` for the errors."""
-    given = read_plan(plan_file, source=handed.uri, root=options.root)
+def write_collected_release(
+    plan_file: Path,
+    out: Path,
+    handed: InputTable,
+    options: CollectOptions,
+    *,
+    accounts: LedgerBackend,
+    approve: ApprovalCheck,
+) -> WrittenBundle:
+    """Write the release of records that were collected; see `rrpolicy.collect` and `run_release`."""
+    given = read_plan(plan_file, source=handed.uri, root=to_path(options["root"]))
     if given.plan.source_tag is not None:
         message = f"{plan_file} was made on a table: what it releases is drawn from that, not collected"
         hint = "`rrpolicy release PLAN`; to collect, `rrpolicy plan POLICY --expected-rows N --out PLAN`"
         raise RefusedError(Problem("RR523", message, hint=hint))
     opened = given.opened.reading(_load_collected_table(handed))
+    terms = Terms.of(options["today"], waivers=options["waivers"])
     with stage(out) as staging, filesystem_refusals(out):
-        options.approve(opened.policy, given.policy_file, staging.folder, options.terms.today)
-        _write_collected_bundle(given, opened, staging, options)
+        approve(opened.policy, given.policy_file, staging.folder, terms.today)
+        _write_collected_bundle(given, opened, staging, accounts=accounts, terms=terms, options=options)
     return read_written_bundle(opened.policy, out, None)
 
 
-def _write_collected_bundle(given: PlanFile, opened: OpenedPolicy, staging: Staging, options: ReleaseOptions) -> None:
-    policy, registry, progress, terms = opened.policy, opened.registry, options.progress, options.terms
+def _write_collected_bundle(
+    given: PlanFile,
+    opened: OpenedPolicy,
+    staging: Staging,
+    *,
+    accounts: LedgerBackend,
+    terms: Terms,
+    options: CollectOptions,
+) -> None:
+    policy, registry, progress = opened.policy, opened.registry, options["progress"]
     planned = given.plan
     questionnaire = Questionnaire.of(planned.policy, planned.policy_digest, planned.channel, planned.software)
     product = questionnaire.channel
     with (
         registry.naming_engines(),
         _open_collected_table(collected_policy(policy, product), registry.sources, staging.scratch) as table,
-        open_ledger_account(opened, options.accounts) as account,
+        open_ledger_account(opened, accounts) as account,
     ):
         plan = replace(planned, policy=policy_with_places(planned, policy), channel=product, records=table.records)
         require_consistent_channel(product, plan.policy)
@@ -93,7 +107,7 @@ def _write_collected_bundle(given: PlanFile, opened: OpenedPolicy, staging: Stag
             registry,
             None,
             staging,
-            options.label,
+            options["label"],
             given.policy_file,
             KeyStorage.PERSONS,
             None,
@@ -154,9 +168,7 @@ def _load_collected_table(handed: InputTable) -> InputTable:
 def collected_policy(policy: Policy, product: Product) -> Policy:
     """Return the policy under which a table of randomised records is read: each column has its released labels.
 
-    Args:
-        policy: as its file states it, with the collected table in place of the source.
-        product: the channel of the randomisation, engine types filled in.
+    `policy` has the collected table in place of its source.
     """
     columns = [column for table in product.tables() for column in table.columns]
     attributes = {
@@ -173,11 +185,7 @@ def collected_policy(policy: Policy, product: Product) -> Policy:
 
 
 def _require_plausible(product: Product, table: Original) -> None:
-    """Refuse a table that was not randomised by the channel.
-
-    Raises:
-        DataError: RR524.
-    """
+    """Refuse a table that was not randomised by the channel (RR524)."""
     counts = []
     for axis in product.axes:
         shape = released_shape(axis)

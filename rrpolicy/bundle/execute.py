@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.executed_plan import ExecutedPlan
-from rrpolicy.bundle.pages import render_audit_pages, render_public_page
-from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.audit import realised_findings
+from rrpolicy.bundle.pages import ExecutedPlan, render_audit_pages, render_public_page
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
 from rrpolicy.bundle.tables.writer import FolderSink, WrittenTable
 from rrpolicy.canonical_json import digest, file_digest, pretty
@@ -25,12 +24,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.exports.metadata.files import metadata_files
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
-from rrpolicy.manifest.manifest import (
-    MANIFEST_FILE,
-    LedgerPlace,
-    Manifest,
-    ManifestSeries,
-)
+from rrpolicy.manifest.manifest import MANIFEST_FILE, LedgerPlace, Manifest, ManifestSeries
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.gate import gate
 from rrpolicy.planning.key_storage import KeyStorage
@@ -84,27 +78,9 @@ def release(  # noqa: PLR0917 each is another thing
 ) -> Path:
     """Write a release.
 
-    Args:
-        plan: the plan to execute; its channel is drawn from without any change.
-        policy: as the policy file states it now.
-        registry: of the policy's plugins.
-        original: the table.
-        key: 32 bytes; the same key, plan and table give the same release.
-        into: the bundle's folder; must not exist.
-        label: of the release.
-        policy_file: copied into audit/ as written; None if only a plan is available.
-        staging: of the same target, if the caller has opened it (the original may spill into its scratch).
-        streams: of a test's seed; the release is then marked and `verify` refuses it.
-        elsewhere: the table on which the plan's parameters were chosen, if it was not the source.
-        terms: the day on which it is judged, and whether waivers count; today's and yes by default.
-        account: the ledger that the policy names, held; None if it names none.
-        custody: the key's storage.
-        progress: called with (current step, share done).
-        files: the writer of the data files.
-        replaces: digest of release.json of the release that it corrects.
-
-    Returns:
-        The bundle's folder.
+    The channel is drawn from without any change. `key` has 32 bytes: the same key, plan and table give the same
+    release. `streams` of a test's seed mark the release, and `verify` refuses it. The caller may have opened `staging`
+    of the same target, as the original may spill into its scratch.
 
     Raises:
         RequirementError: RR101 to RR104, RR108, RR109; nothing is drawn.
@@ -155,13 +131,6 @@ def release(  # noqa: PLR0917 each is another thing
 
 def publish_bundle(executed: ExecutedPlan, account: Account | None) -> Path:
     """Write the other files of the bundle, enter the release in the policy's ledger, and publish the folder.
-
-    Args:
-        executed: the data are in their staging folder.
-        account: the ledger, held, in which it was weighed; None if the policy names none.
-
-    Returns:
-        The bundle's folder.
 
     Raises:
         RefusedError: RR402, RR407, RR408.
@@ -219,12 +188,7 @@ def _record_publication(account: Account, place: LedgerPlace, manifest: Manifest
 
 
 def current_plan(  # noqa: PLR0917 each is another thing
-    plan: Plan,
-    policy: Policy,
-    registry: Registry,
-    original: Original,
-    key: bytes,
-    elsewhere: Original | None = None,
+    plan: Plan, policy: Policy, registry: Registry, original: Original, key: bytes, elsewhere: Original | None = None
 ) -> Plan:
     """Return the plan as it will be drawn: settled on the table, with the table's tag under the key.
 
@@ -346,12 +310,7 @@ def manifest_without_ledger_place(executed: ExecutedPlan) -> Manifest:
 
 
 def write_public(executed: ExecutedPlan, place: LedgerPlace | None) -> Manifest:
-    """Write the files of public/ other than the data, and return the manifest.
-
-    Args:
-        executed: the draw.
-        place: of the release in the ledger; None if the policy names none.
-    """
+    """Write the files of public/ other than the data, and return the manifest."""
     public = executed.staging.public
     manifest = replace(manifest_without_ledger_place(executed), ledger=place)
     published_channel = manifests.published_channel(executed.plan)
@@ -378,12 +337,7 @@ def derived_public_files(manifest: Manifest, public: Path, formats: Formats = CO
 
 
 def write_audit(executed: ExecutedPlan, public: Manifest) -> None:
-    """Write audit/, which refers to public/ by digest.
-
-    Args:
-        executed: the draw; its public/ folder is finished.
-        public: the manifest, sealed.
-    """
+    """Write audit/, which refers to public/ by digest."""
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
     file, toml = executed.staging.public / MANIFEST_FILE, executed.policy_file
     commit = None if toml is None else repository.head_commit(toml.parent)

@@ -7,13 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.canonical_json import (
-    Json,
-    canonical,
-    digest,
-    file_digest,
-    record_digest,
-)
+from rrpolicy.canonical_json import Json, canonical, digest, file_digest, record_digest
 from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (
@@ -52,16 +46,7 @@ def build_manifest(
 ) -> Manifest:
     """Return the manifest without the digests of the other files of public/.
 
-    Args:
-        plan: that was executed, settled.
-        assessment: of its channel, before the draw.
-        written: the data files.
-        label: of the release, such as `2026-11`.
-        test: the draw came from a test's seed; verify refuses it.
-        governance: of the policy as its file states it now.
-        series: that the release belongs to.
-        collected: digest of the questionnaire of its collected records.
-        replaces: digest of release.json of the release that it corrects.
+    A `test` release is drawn from a test's seed, and verify refuses it.
     """
     policy, channel, settings = plan.policy, published_channel(plan), plan.policy.release
     described = channel.to_public_json()
@@ -157,9 +142,7 @@ def stated_requirement(requirement: Requirement, *, withheld: bool = False) -> S
 def sealed_record(document: Mapping[str, Json], files: Mapping[str, str]) -> dict[str, Json]:
     """Return a record with the digests of the files that it covers, and its own.
 
-    Args:
-        document: the record, without `files` and `digest`.
-        files: relative path -> digest of its bytes.
+    `files` maps relative paths to digests of their bytes.
     """
     whole: dict[str, Json] = {**document, "files": dict(sorted(files.items()))}
     return {**whole, "digest": record_digest(whole)}

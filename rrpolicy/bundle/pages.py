@@ -3,37 +3,153 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rrpolicy.bundle.executed_plan import ExecutedPlan
+from rrpolicy.bundle.staging import Staging
+from rrpolicy.bundle.tables.writer import WrittenTable
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Channel
+from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RRPolicyError
+from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import Measure, Verdict
-from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.manifest.manifest import Manifest, ManifestSeries
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.plan_result import marginal_errors
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED, unit_check_method
 from rrpolicy.registry import Registry
+from rrpolicy.report import AssociationRow
+from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
     from rrpolicy.estimate.release import Release
+    from rrpolicy.planning.ledger_account import BudgetCheck
     from rrpolicy.policy.model import Gate
-    from rrpolicy.report import AssociationRow, Report
+    from rrpolicy.report import Report
     from rrpolicy.report_blocks import Fact, Section
     from rrpolicy.reports.alternatives import AlternativesRecord
     from rrpolicy.reports.report_builder import AuditPageInput
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
+
+
+@frozen
+class ExecutedPlan:
+    """A plan that was drawn into a staging folder.
+
+    Attributes:
+        plan: settled, with its source tag.
+        original: the table; None if its records were collected, each randomised before it was sent.
+        series: that the release belongs to; None if it belongs to none.
+        draw: see `rrpolicy.planning.ledger_account.draw_id`.
+        weighed: with earlier releases of the same people; None if the policy names no ledger.
+        questionnaire: of its collected records; None if it was drawn from a table.
+        replaces: digest of release.json of the release that it corrects; None if it corrects none.
+    """
+
+    plan: Plan
+    policy: Policy
+    assessment: Assessment
+    written: Mapping[str, WrittenTable]
+    registry: Registry
+    original: Original | None
+    staging: Staging
+    label: str | None
+    policy_file: Path | None
+    custody: KeyStorage
+    series: ManifestSeries | None
+    draw: str
+    weighed: BudgetCheck | None
+    test: bool
+    questionnaire: Questionnaire | None = None
+    replaces: str | None = None
+
+    @property
+    def released(self) -> Mapping[str, Sequence[int]]:
+        """Return the released records of each label, by category column."""
+        return {name: counts for table in self.written.values() for name, counts in table.counts.items()}
+
+    @property
+    def joint(self) -> Counts | None:
+        """Return the released records of each combination of labels, if one table has them and they were counted."""
+        return self.written["data"].joint if "data" in self.written else None
+
+
+COLUMNS = 12
+"""The most columns whose pairs are examined: the first of the policy that have categories."""
+MOST = 3
+CELLS = 10_000
+"""The most cells of a pair's table for which it is examined."""
+ESTIMATED = 256
+"""The most cells of a pair's table for which it is estimated: the likeliest table is found at once."""
+MOST_CELLS = 1 << 16
+"""The most cells of several columns that are counted together."""
+DIGITS = 2
+
+
+def strongest_associations(original: Original, release: Release) -> tuple[AssociationRow, ...]:
+    """Return the pairs of columns with the largest Cramér's V in the original, each with its estimate."""
+    found = sorted(_original_associations(original), key=lambda pair: -pair[0])[:MOST]
+    _prefetch_pair_counts(release, [name for v, cells, *pair in found if v > 0 and cells <= ESTIMATED for name in pair])
+    return tuple(_association_row(release, v, cells, one, other) for v, cells, one, other in found if v > 0)
+
+
+def _original_associations(original: Original) -> Iterator[tuple[float, int, str, str]]:
+    """Yield V of pairs of attributes, with their cells and their released names."""
+    from rrpolicy.privacy.epsilon.association import exact_cramers_v
+
+    known = [a for a in original.policy.released if a.domain is not None][:COLUMNS]
+    for one, other in combinations(known, 2):
+        cells = len(one.domain or ()) * len(other.domain or ())
+        if cells <= CELLS:
+            v = exact_cramers_v(original, one.name, other.name).value
+            yield v, cells, one.release_as or one.name, other.release_as or other.name
+
+
+def _prefetch_pair_counts(release: Release, names: Sequence[str]) -> None:
+    """Count the cells of some columns together, in one pass, from which the table of each pair follows."""
+    known = release.columns.axes
+    axes = list({id(axis): axis for axis in (known[name] for name in names if name in known)}.values())
+    unfit = any(isinstance(axis, (AnatomyWeights, SetWeights)) for axis in axes)
+    if axes and not unfit and math.prod(len(axis.released) for axis in axes) <= MOST_CELLS:
+        count(release.data, axes)
+
+
+def _association_row(release: Release, v: float, cells: int, one: str, other: str) -> AssociationRow:
+    untold = AssociationRow((one, other), figure(v, DIGITS), None, None)
+    if {one, other} & release.columns.spread.keys():  # labels go together otherwise than what they stand for
+        return untold
+    if cells > ESTIMATED:
+        return untold
+    try:
+        found = release.association(one, other, "cramers_v")
+    except RRPolicyError:
+        return untold
+    (estimate,), (error,) = found.estimate.tolist(), found.se().tolist()
+    if not math.isfinite(estimate):
+        return untold
+    return replace(untold, estimate=_format_v(estimate), error=_format_v(error) if math.isfinite(error) else None)
+
+
+def _format_v(v: float) -> str:
+    return figure(round(v, 3), DIGITS)
+
 
 T = TypeVar("T")
 log = logging.getLogger("rrpolicy")
@@ -55,14 +171,8 @@ def render_public_page(
 ) -> Mapping[str, bytes]:
     """Return report.html of public/ by its name; nothing if no renderer for it is loaded.
 
-    The page cannot name the digest of release.json, which covers the page.
-
-    Args:
-        public: the folder with the data files.
-        manifest: of the release; it need not be sealed yet.
-        registry: of the plugins.
-        channel: as published, or as planned: both have the same sections without the original.
-        released: column -> released records of each of its labels, if they are counted already.
+    The page cannot name the digest of release.json, which covers the page. `channel` is the published or the planned
+    one: without the original both have the same sections.
     """
     from rrpolicy.reports.report_builder import public_report
 
@@ -75,14 +185,7 @@ def render_public_page(
 def render_audit_pages(
     executed: ExecutedPlan, manifest: Manifest, record: Mapping[str, Json], written: Mapping[str, bytes]
 ) -> Mapping[str, bytes]:
-    """Return report.html and report.json of audit/, by name.
-
-    Args:
-        executed: the draw; its public/ folder is finished.
-        manifest: of the release, sealed.
-        record: audit.json so far.
-        written: the policy's files, by their path in audit/.
-    """
+    """Return report.html and report.json of audit/, by name."""
     from rrpolicy.bundle.manifest import full_manifest
     from rrpolicy.reports.report_builder import audit_report
 
@@ -114,18 +217,8 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
 ) -> AuditPageInput:
     """Return the contents of the audit page beyond the public one.
 
-    Args:
-        plan: that was executed.
-        assessment: of its channel.
-        registry: of the plugins.
-        record: audit.json; its `files` and `digest` are not needed yet.
-        original: the table; without it its counts are left out.
-        public: the public/ folder.
-        policy_file: the policy's file, as places name it; None if only a plan is available.
-        written: the policy's files as written, by their path in audit/.
-        attacked: the adversarial test; None if none was written.
-        compared: the alternatives; None if none were written.
-        joint: released records of each combination of labels, if the writer of the release has counted them.
+    Without `original` its counts are left out. `record`, audit.json, needs no `files` and `digest` yet. `joint` has the
+    released records of each combination of labels, if they are counted already.
     """
     from rrpolicy.report_blocks import Fact
     from rrpolicy.reports.marginals import original_category_shares
@@ -170,7 +263,9 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
         else _computed_or_empty("the expected errors", lambda: marginal_errors(plan, original)),
         associations=_association_rows(plan, registry, public, original, joint),
         following=_audit_next_steps(plan, assessment, record),
-        texts=tuple(Fact(name, written[name].decode("utf-8", "replace")) for name in _policy_file_names(written)),
+        texts=tuple(
+            Fact(name, written[name].decode("utf-8", "replace")) for name in sorted(written) if name.endswith(".toml")
+        ),
         untested=() if assessment.tested else (unit_check_method(tested=False),),
         protection=assessment.protection,
     )
@@ -218,10 +313,6 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
             yield f"whether {finding.model}: {finding.requirement} holds"
 
 
-def _policy_file_names(names: Iterable[str]) -> list[str]:
-    return sorted(name for name in names if name.endswith(".toml"))
-
-
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     """Yield the sections on the release together with earlier ones of the same people, by audit.json."""
     from rrpolicy.report_blocks import Section
@@ -248,7 +339,6 @@ def _association_rows(
     plan: Plan, registry: Registry, public: Path, original: Original | None, joint: Counts | None
 ) -> tuple[AssociationRow, ...]:
     """Return the strongest associations of the original, if it is available and its release can be counted."""
-    from rrpolicy.bundle.original_associations import strongest_associations
     from rrpolicy.estimate.opening import is_countable
     from rrpolicy.manifest.sealed_manifest import read_release
 

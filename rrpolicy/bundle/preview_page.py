@@ -16,12 +16,7 @@ from rrpolicy.reports.findings import finding_row, utility_row
 from rrpolicy.reports.key_figures import key_figure_tiles
 from rrpolicy.reports.pairs import pair_panel, single_column_errors
 from rrpolicy.reports.protection_panel import protection_panel
-from rrpolicy.reports.report_builder import (
-    audit_bar,
-    declaration_bar,
-    dropped_columns,
-    release_description,
-)
+from rrpolicy.reports.report_builder import audit_bar, declaration_bar, dropped_columns, release_description
 
 if TYPE_CHECKING:
     from rrpolicy.errors import Problem
@@ -34,13 +29,7 @@ REFUSED = "No release satisfies this policy: nothing could be planned."
 
 
 def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesRecord | None = None) -> Report:
-    """Return the page of a plan.
-
-    Args:
-        outlook: the plan, its findings, and whether it passes.
-        registry: of the policy's plugins.
-        compared: alternative releases.
-    """
+    """Return the page of a plan."""
     plan, assessment = outlook.plan, outlook.assessment
     policy, optimised = plan.policy, chosen_by_optimiser(plan.origins)
     about = build_manifest(plan, assessment, {}, label=None, test=False, governance=outlook.governance)
@@ -77,13 +66,7 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
 def refused_policy_report(
     policy: Policy, problems: Sequence[Problem], compared: AlternativesRecord | None = None
 ) -> Report:
-    """Return the page of a policy that cannot be planned.
-
-    Args:
-        policy: resolved.
-        problems: why.
-        compared: alternative releases.
-    """
+    """Return the page of a policy that cannot be planned."""
     again = Fact("Change the policy, then plan again", "rrpolicy plan POLICY --report PAGE.html")
     return Report(
         page="plan",

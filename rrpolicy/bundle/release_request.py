@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeAlias
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
-from rrpolicy.bundle.key_disposition import KeyDisposition
 from rrpolicy.bundle.staging import Staging, stage
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
@@ -22,8 +21,9 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
+from rrpolicy.options import ReleaseOptions, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
-from rrpolicy.planning.key_storage import KeyLocation
+from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, KeyStorage, key_location
 from rrpolicy.planning.keys import (
     KeyFile,
     SeriesKey,
@@ -38,7 +38,7 @@ from rrpolicy.planning.keys import (
 )
 from rrpolicy.planning.ledger_account import Account, ApprovalCheck, LedgerBackend
 from rrpolicy.planning.plan import Plan, make_plan
-from rrpolicy.planning.plan_request import PlannedRelease, Progress
+from rrpolicy.planning.plan_request import PlannedRelease
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.series import SeriesState
 from rrpolicy.planning.waivers import Terms
@@ -47,7 +47,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization.writing import plain
-from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.source.memory.input_table import InputTable, input_table
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.tuning_source import open_tuning_table
 
@@ -108,12 +108,51 @@ class WrittenBundle:
 
 
 @frozen
+class KeyDisposition:
+    """The intended disposition of the key.
+
+    Attributes:
+        at: the file in which it is kept, or the secret from which it is derived; None: it is destroyed.
+    """
+
+    at: KeyLocation | None
+    protect: bytes | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a passphrase without a file (RR250)."""
+        if self.protect is not None and self.path is None:
+            raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: name it with --key"))
+
+    @property
+    def path(self) -> Path | None:
+        """Return the file."""
+        return self.at if isinstance(self.at, Path) else None
+
+    @property
+    def secret(self) -> ExternalSecret | None:
+        """Return the external secret."""
+        return self.at if isinstance(self.at, ExternalSecret) else None
+
+    @property
+    def exists(self) -> bool:
+        """Return whether the file exists."""
+        return self.path is not None and self.path.exists()
+
+    def custody(self, drawn_with: KeyFile | SeriesKey) -> KeyStorage:
+        """Return the storage stated in audit/ of the key with which a release was drawn."""
+        if self.secret is not None:
+            return self.secret.custody
+        if self.path is None:
+            return KeyStorage.DESTROYED
+        return KeyStorage.FILE if drawn_with.passphrase is None else KeyStorage.PROTECTED
+
+
+@frozen
 class ReleaseOrder:
     """The inputs of one release.
 
     Attributes:
         opened: the policy as its file states it now, and the table.
-        policy_file: copied into audit/.
         plan: to execute; None if it must be made.
         held: the key of a plan that was made in this process.
         plan_file: a plan's file, with its key in the same folder.
@@ -126,40 +165,28 @@ class ReleaseOrder:
     plan_file: Path | None = None
 
 
-@frozen(kw_only=True)
-class ReleaseOptions:
-    """How a release is made; see `rrpolicy.release`. `approve` requires that the policy was approved."""
+def run_release(
+    what: ReleaseInput, out: Path, accounts: LedgerBackend, approve: ApprovalCheck, options: ReleaseOptions
+) -> WrittenBundle:
+    """Write a release; see `rrpolicy.release` for the errors.
 
-    label: str | None
-    root: Path | None
-    terms: Terms
-    progress: Progress
-    accounts: LedgerBackend
-    approve: ApprovalCheck
-    key: KeyLocation | None = None
-    protect: bytes | None = field(default=None, repr=False)
-    sink: str | None = None
-    replaces: str | None = None
-
-
-def run_release(what: ReleaseInput, out: Path, handed: InputTable, options: ReleaseOptions) -> WrittenBundle:
-    """Write a release; see `rrpolicy.release` for the errors."""
-    order, key = _release_order(what, handed, options.root), options.key
-    files = _named_sink(order.opened.registry, options.sink)
+    `approve` requires that the policy was approved. `options["replaces"]` is the digest of the corrected release.
+    """
+    handed, passphrase = input_table(options["source"]), options["key_passphrase"]
+    kept = KeyDisposition(key_location(options["key"]), None if passphrase is None else passphrase.encode())
+    order = _release_order(what, handed, to_path(options["root"]))
+    files = _named_sink(order.opened.registry, options["sink"])
+    terms = Terms.of(options["today"], waivers=options["waivers"])
     with stage(out) as staging:
         for name in staging.swept:
             log.warning("removed %s, which an earlier run that was killed had left", visible(name))
-        options.approve(order.opened.policy, order.policy_file, staging.folder, options.terms.today)
-        _execute_order(order, staging, KeyDisposition(key, options.protect), files, options)
-    return read_written_bundle(order.opened.policy, out, key if isinstance(key, Path) else None)
+        approve(order.opened.policy, order.policy_file, staging.folder, terms.today)
+        _execute_order(order, staging, kept, files, accounts=accounts, terms=terms, options=options)
+    return read_written_bundle(order.opened.policy, out, kept.path)
 
 
 def _named_sink(registry: Registry, name: str | None) -> FileSink:
-    """Return the writer of the data files.
-
-    Raises:
-        PolicyError: RR250 if no plugin offers it.
-    """
+    """Return the writer of the data files (RR250 if no plugin offers it)."""
     if name is None:
         return LOCAL_SINK
     if name not in registry.sinks:
@@ -222,10 +249,17 @@ def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> t
 
 
 def _execute_order(
-    order: ReleaseOrder, staging: Staging, kept: KeyDisposition, files: FileSink, options: ReleaseOptions
+    order: ReleaseOrder,
+    staging: Staging,
+    kept: KeyDisposition,
+    files: FileSink,
+    *,
+    accounts: LedgerBackend,
+    terms: Terms,
+    options: ReleaseOptions,
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
-    plan_file, opened, progress, accounts = order.plan_file, order.opened, options.progress, options.accounts
+    plan_file, opened, progress, replaces = order.plan_file, order.opened, options["progress"], options["replaces"]
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
     existing = _existing_key_file(order, kept, beside, series)
@@ -233,7 +267,9 @@ def _execute_order(
     if held is not None and existing is not None and existing == kept.path:
         _require_protected_key(held, kept)
     if order.plan is not None and held is None and kept.secret is None:
-        raise _missing_key_error(kept.path if series is None else None)
+        where = _key_place(kept.path if series is None else None)
+        message = f"a plan is released with the key that was made with it, and there is none {where}"
+        raise RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
     known = series is not None and opened.policy.ledger is not None
     begun = accounts.reading(opened.policy, opened.registry).begun(series or "") if known else None
     sources = opened.registry.sources
@@ -246,16 +282,13 @@ def _execute_order(
         plan = order.plan or make_plan(opened.policy, opened.registry, original, progress, elsewhere, begun)
         if series is not None and order.plan is not None:
             _binding_key(plan, original, held, kept)
-            plan = replace(plan, source_tag=None)  # from now on the series' key binds it
+            plan = replace(plan, source_tag=None)  # the series' key binds it
         drawing = (
             _draw_key(plan, original, held, kept, staging, keep=existing is None)
             if series is None
             else _series_key(series, kept, staging, begun)
         )
-        with (
-            drawing as secret,
-            open_ledger_account(opened, accounts) as account,
-        ):
+        with drawing as secret, open_ledger_account(opened, accounts) as account:
             release(
                 plan,
                 opened.policy,
@@ -263,16 +296,16 @@ def _execute_order(
                 original,
                 secret.key,
                 staging.target,
-                label=options.label,
+                label=options["label"],
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
-                terms=options.terms,
+                terms=terms,
                 account=account,
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
-                replaces=options.replaces,
+                replaces=None if replaces is None else os.fspath(replaces),
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)
@@ -304,14 +337,6 @@ def _draw_key(
     """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
 
     A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
-
-    Args:
-        plan: to draw.
-        original: the table.
-        held: an existing key.
-        kept: its disposition.
-        staging: of the bundle.
-        keep: whether its file must be written.
     """
     made = _binding_key(plan, original, held, kept)
     if kept.path is None or not keep:
@@ -324,11 +349,13 @@ def _draw_key(
 def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition) -> KeyFile:
     """Return the key that binds a plan to the table: the one held, one derived for both, or a fresh one."""
     if held is not None:
-        if plan.source_tag is not None and plan.source_tag == held.source_tag:
-            _require_current_table(plan, held, original)
+        tag = plan.source_tag
+        if tag is not None and tag == held.source_tag and tag != keyed_fingerprint(held.key, original, tag):
+            raise stale_plan_error("the table has changed")
         require_matching_key(held, plan.digest(), original)
-        if plan.source_tag not in {None, held.source_tag}:
-            raise _foreign_key_error(kept.path)
+        if tag not in {None, held.source_tag}:
+            message = f"the key {_key_place(kept.path)} was made with another plan of the same policy and table"
+            raise RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
         return held
     if kept.secret is not None:
         made = derive_key(kept.secret, plan.digest(), original)
@@ -355,11 +382,7 @@ def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> No
 def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: SeriesState | None) -> Iterator[SeriesKey]:
     """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
 
-    Args:
-        series: its name.
-        kept: the location of its key.
-        staging: of the bundle.
-        begun: the series as the ledger knows it; None if this is its first release.
+    `begun` is None for the first release of the series.
     """
     if kept.secret is not None:
         yield SeriesKey(kept.secret.key_of_series(series), series)
@@ -385,22 +408,8 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
         yield made
 
 
-def _require_current_table(plan: Plan, held: KeyFile, original: Original) -> None:
-    """Refuse a plan, made with the existing key, whose table has changed."""
-    if plan.source_tag != keyed_fingerprint(held.key, original, plan.source_tag):
-        raise stale_plan_error("the table has changed")
-
-
-def _missing_key_error(key: Path | None) -> RefusedError:
-    where = "beside it (PLAN.key)" if key is None else f"in {key}"
-    message = f"a plan is released with the key that was made with it, and there is none {where}"
-    return RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
-
-
-def _foreign_key_error(key: Path | None) -> RefusedError:
-    where = "beside it (PLAN.key)" if key is None else f"in {key}"
-    message = f"the key {where} was made with another plan of the same policy and table"
-    return RefusedError(Problem("RR403", message, hint="name the key that was written with this plan"))
+def _key_place(key: Path | None) -> str:
+    return "beside it (PLAN.key)" if key is None else f"in {key}"
 
 
 def read_written_bundle(policy: Policy, bundle: Path, key: Path | None) -> WrittenBundle:

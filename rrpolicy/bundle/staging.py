@@ -33,8 +33,6 @@ class Staging:
     """A bundle in the making.
 
     Attributes:
-        target: its final path.
-        folder: in which it is built.
         scratch: the folder for spilling; it holds original values and never becomes part of the bundle.
         umask: of the process, for files that others may read.
         swept: stale folders of killed runs that were removed.
@@ -64,11 +62,7 @@ class Staging:
         return directory_identity(self.target) == self.identity
 
     def publish(self) -> Path:
-        """Make everything durable, let others read public/, and rename.
-
-        Raises:
-            RefusedError: RR402 if the target exists by now.
-        """
+        """Make everything durable, let others read public/, and rename (RR402 if the target exists by now)."""
         for folder, _, names in os.walk(self.folder, topdown=False):
             public = Path(folder).is_relative_to(self.public)
             for name in names:
@@ -92,8 +86,7 @@ class Staging:
 def stage(target: Path) -> Iterator[Staging]:
     """Make a staging folder next to the target, and scratch; both are gone afterwards, published or not.
 
-    Args:
-        target: the bundle's folder; its parent must exist.
+    The parent of the target must exist.
 
     Raises:
         RefusedError: RR402 if the target exists, RR407 if nothing can be written there, RR408 if a disk is full, RR421
@@ -139,9 +132,7 @@ def filesystem_refusals(target: Path) -> Iterator[None]:
 def already_exists_error(target: Path, *, meanwhile: bool = False) -> RefusedError:
     """Return the refusal to overwrite.
 
-    Args:
-        target: the bundle's folder.
-        meanwhile: it did not exist when this run began.
+    `meanwhile`: it did not exist when this run began.
     """
     when = "was made by another run while this one worked" if meanwhile else "exists already"
     return RefusedError(

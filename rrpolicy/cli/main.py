@@ -1,4 +1,4 @@
-"""The command line's frame: finds the command, runs it, and says in one way what went wrong.
+"""The frame of the command line: it finds the command, runs it, and prints every error in one way.
 
 Only the module of the command that was called is imported: `rrpolicy check` stays fast enough for a pre-commit hook.
 """
@@ -16,19 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rrpolicy.cli.text.output import (
-    FLAG,
-    Output,
-    early_output_request,
-    output_request,
-    show,
-)
-from rrpolicy.errors import (
-    PLUGIN_CONTRACT_CODE,
-    PolicyError,
-    Problem,
-    RRPolicyError,
-)
+from rrpolicy.cli.text.output import FLAG, Output, early_output_request, output_request, show
+from rrpolicy.errors import PLUGIN_CONTRACT_CODE, PolicyError, Problem, RRPolicyError
 from rrpolicy.safe_io.interrupts import SIGNAL_EXIT_BASE, install_signal_handlers, uninstall_signal_handlers
 
 if TYPE_CHECKING:
@@ -99,7 +88,7 @@ GROUPS: Mapping[str, str] = {
     "keys": "Keys to sign releases with.",
     "ledger": "Releases of the same people, and what they come to together.",
 }
-"""Words that only other words make a command of."""
+"""Words that need another word to be a command."""
 OLD_NAMES: Mapping[str, str] = {
     "compare-estimates": "estimate compare",
     "query": "estimate query",
@@ -122,7 +111,7 @@ OLD_NAMES: Mapping[str, str] = {
 
 COMPLETION = ("--install-completion", "--show-completion")
 COMPLETE = "_RRPOLICY_COMPLETE"
-"""Set by a shell that asks how a call goes on."""
+"""Set by a shell that requests completions."""
 
 INTERRUPTED, BROKEN_PIPE, BUG = SIGNAL_EXIT_BASE + 2, SIGNAL_EXIT_BASE + 13, 70
 
@@ -148,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run() -> NoReturn:
-    """Run the command line and end the process, which has nothing left to do: it is not taken apart piece by piece.
+    """Run the command line and end the process at once, without the interpreter's clean-up.
 
     Where the locale does not encode paths in UTF-8, as with LC_ALL=C, it starts again in UTF-8 mode.
     """
@@ -190,9 +179,9 @@ def _run_guarded(given: list[str]) -> int:
 
 
 def _start_quickly() -> None:
-    """Spare what a short process does not need: cycles to collect, plugins of pydantic's own, threads that spin.
+    """Switch off what a short process does not need: garbage collection, pydantic's plugins, spinning threads.
 
-    And pages of memory that Arrow would give back, to ask for them again with the next batch.
+    And pages of memory that Arrow would return and allocate again with the next batch.
     """
     gc.set_threshold(300_000, 50, 50)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "true")
@@ -277,7 +266,7 @@ def _examples(name: str) -> str:
 
 
 def _handle_completion(given: list[str]) -> int:
-    """Install or show completion for a shell, or answer what a shell asks: only then all commands are imported."""
+    """Install or show completion for a shell, or print completions: only then all commands are imported."""
     import typer
 
     groups = {name.split(" ")[0]: typer.Typer(rich_markup_mode=None) for name in COMMANDS if " " in name}
@@ -316,7 +305,7 @@ def _shell_completion(shell: str, *, install: bool) -> None:
 
 
 def command_function(name: str) -> Callable[..., Any]:
-    """Return what a command runs: `command` of the module that its first word names, or what its second word names."""
+    """Return the function of a command: `command` in the module of its first word, or that of its second word."""
     first, _, second = name.replace("-", "_").partition(" ")
     room = next(room for room, commands in ROOMS.items() if name in commands)
     module = importlib.import_module(f"rrpolicy.cli.{room}.{first}")
@@ -325,7 +314,7 @@ def command_function(name: str) -> Callable[..., Any]:
 
 
 def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
-    """Return the command with its errors held back: the library would turn some into exits of its own."""
+    """Return the command with its errors held back: the library would turn some into its own exits."""
 
     @functools.wraps(command)
     def run(**named: Any) -> Any:
@@ -409,7 +398,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
 def _write_machine_output(
     given: Sequence[str], document: Callable[[], Json], outcome: Callable[[], CommandOutcome]
 ) -> None:
-    """Tell programs what went wrong, in the forms that the call asks for; that a file cannot be written is said too."""
+    """Write the error for programs, in the formats of the call; print a problem if a file cannot be written."""
     try:
         show(early_output_request(given), tuple, document, outcome)
     except RRPolicyError as error:
@@ -449,7 +438,7 @@ def _report_bug(error: Exception, given: Sequence[str]) -> int:
 
 
 def _print_traceback(error: BaseException) -> None:
-    """Print where an unexpected error was raised, if that was asked for."""
+    """Print the traceback of an unexpected error, if the environment requests it."""
     if os.environ.get("RRPOLICY_TRACEBACK") == "1":
         import traceback
 

@@ -1,4 +1,4 @@
-"""What `rrpolicy check` does, without the option parser: a pre-commit hook calls it again and again."""
+"""`rrpolicy check` without the option parser: a pre-commit hook calls it often."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from datetime import date
 from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Unpack
 
 from rrpolicy import api
 from rrpolicy.canonical_json import Json
@@ -19,6 +18,7 @@ from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.options import CheckOptions
 from rrpolicy.policy.folder.multiplicity import split_counts_uri
 from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.serialization.writing import plain
@@ -30,39 +30,11 @@ if TYPE_CHECKING:
 
 MAX_NAMES = 24
 """Columns of a role that are named; of more, the first ones."""
-TODAY = "Judge review dates and waivers as of this day, such as 2027-01-31; default: today."
-SECRETS = "env:NAME, or command:… as one word, names a secret of 32 bytes that the key is derived from."
-PROTECT = "Write the key's file under a passphrase, asked for or in RRPOLICY_KEY_PASSPHRASE."
-NO_WAIVERS = "Judge as if nothing were waived."
-ROOT = "The files that a policy names lie under this folder; default: its repository's top, else its own folder."
 
 
-def check_all(
-    policies: Sequence[str],
-    wanted: OutputRequest,
-    *,
-    extends: str | None = None,
-    source: str | None = None,
-    root: Path | None = None,
-    today: date | None = None,
-    waivers: bool = True,
-) -> int:
-    """Check policy files and print what was found.
-
-    Args:
-        policies: the files; of a folder, every policy in it.
-        wanted: in which forms it is told.
-        extends: a baseline that each policy must extend, by itself or through another.
-        source: a table that is held against each; "" for the policy's own, None for none.
-        root: that the files lie under which the policies name.
-        today: the day on which they are judged; default: today.
-        waivers: whether waivers count.
-
-    Returns:
-        The worst exit status of any file.
-    """
-    table: str | Literal[True] | None = True if source == "" else source
-    asked = partial(api.check, extends=extends, source=table, root=root, today=today, waivers=waivers)
+def check_all(policies: Sequence[str], wanted: OutputRequest, **options: Unpack[CheckOptions]) -> int:
+    """Check policy files, and every policy of a folder; print the result and return the worst exit status."""
+    asked = partial(api.check, **options)
     files = [*_files(policies)]
     found = [_check_file(name, asked, text=wanted.form is Output.TEXT) for name in files]
     worst = max(one.status for one in found)
@@ -76,7 +48,7 @@ def check_all(
 
 
 def _next_step(one: FileCheck) -> str:
-    """Return how a policy is planned: where its table is not at hand, with another one or without data."""
+    """Return the command that plans a policy; if its table is missing, with another one or without data."""
     from rrpolicy.escaping.shell import command_line
 
     uri = "" if one.checked is None else split_counts_uri(one.checked.policy.source.uri)[1]
@@ -102,14 +74,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
 
 @frozen
 class FileCheck:
-    """What was found of one file.
-
-    Attributes:
-        name: of the file, as the caller named it.
-        status: the exit status that it alone would have.
-        checked: what is decided; None if it could not be checked.
-        problems: why not.
-    """
+    """The result of checking one file."""
 
     name: str
     status: int
@@ -118,7 +83,7 @@ class FileCheck:
 
 
 def _check_file(name: str, asked: Callable[[str], PolicyCheck], *, text: bool) -> FileCheck:
-    """Check one file; print it where that is asked for, and in any case why it could not be checked."""
+    """Check one file; print the result if `text`, and in any case why it could not be checked."""
     try:
         checked = asked(name)
     except RRPolicyError as error:
@@ -140,11 +105,11 @@ def _check_file(name: str, asked: Callable[[str], PolicyCheck], *, text: bool) -
 
 
 DEMANDED_CODE = "RR248"
-"""The code of what a baseline demands and a policy does not state."""
+"""The code of an unmet demand of a baseline."""
 
 
 def _without_floor_gaps(name: str, problems: tuple[Problem, ...]) -> tuple[Problem, ...]:
-    """Return the problems of a file but for what rules alone rightly lack: tables, and what they demand of others."""
+    """Return the problems of a file, without those of a baseline: missing tables, and demands on other policies."""
     from rrpolicy.policy.tree.document import FLOOR_ABSENT_TABLES, is_floor
 
     lacking = {f"the policy has no [{table}]" for table in (*FLOOR_ABSENT_TABLES, "source")}

@@ -1,4 +1,4 @@
-"""What the terminal is asked for, and documents for programs."""
+"""Properties of the terminal, and documents for programs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def wants_colour(stream: TextIO | None = None) -> bool:
 
 
 def problem_count(problems: Sequence[Problem]) -> str:
-    """Return how many problems there are, and the command that says more of the first."""
+    """Return the number of problems, and the command that explains the first."""
     from rrpolicy.errors import CODE_PREFIX
 
     count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"

@@ -1,17 +1,30 @@
-"""Conversion of a person's responses to category positions: as a table's values are read, without an engine."""
+"""Responses read, randomised before they are sent, and the collected records tested against the randomisation."""
 
 from __future__ import annotations
 
 import math
+import secrets
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from rrpolicy.canonical_json import Value, category_text, same_category
-from rrpolicy.collection.questionnaire import Question
+from rrpolicy.channels.base import Transition
+from rrpolicy.channels.product.draw import axis_stream, flatten, randomise_each, released_shape, unflatten
+from rrpolicy.channels.sampling.prng import KEY_BYTES, Streams
+from rrpolicy.collection.questionnaire import Question, Questionnaire
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.policy.model import Bins
+
+if TYPE_CHECKING:
+    from rrpolicy.channels.product.channel import Product
+    from rrpolicy.source.counts import Ints
+
 
 _SHOWN = 12
 
@@ -21,10 +34,8 @@ def answer_codes(
 ) -> list[list[int]]:
     """Return the category position of each response, a list per record; nothing is drawn before all are read.
 
-    Args:
-        questions: in order.
-        records: attribute -> response; None is no response.
-        text: responses are text of a CSV file: empty text is no response, and numbers are in decimal notation.
+    None is no response. If `text`, responses are from a CSV file: empty text is no response, and numbers are in decimal
+    notation.
 
     Raises:
         DataError: RR522, with all problems of all records at once; messages contain no response.
@@ -79,7 +90,8 @@ def _answer_code(question: Question, answer: object, *, text: bool) -> int | Non
     if value is None:
         return None
     if question.bins is not None:
-        number = _parsed_number(value, text=text) if _has_numeric_bins(question.bins) else _sortable_moment(value)
+        moments = any(isinstance(edge, str) for edge in question.bins.edges)
+        number = _sortable_moment(value) if moments else _parsed_number(value, text=text)
         if number is not None:
             return _bin_position(question, question.bins, number)
         return None if _is_ambiguous(question) else _category_position(question, value)
@@ -93,10 +105,6 @@ def _category_position(question: Question, category: Value | None) -> int | None
     if category is None:
         return None
     return next((i for i, known in enumerate(question.categories) if same_category(known, category)), None)
-
-
-def _has_numeric_bins(bins: Bins) -> bool:
-    return not any(isinstance(edge, str) for edge in bins.edges)
 
 
 def _is_ambiguous(question: Question) -> bool:
@@ -154,3 +162,87 @@ def _accepted_answers(question: Question) -> str:
     more = f", and {rest} more" if rest else ""
     what = "one of " if question.bins is None else "what lies in one of "
     return what + quoted_list(shown) + more
+
+
+PATH = "field"
+"""The sampler's path, which the streams of a draw are bound to."""
+
+
+def randomize(
+    questionnaire: Questionnaire, records: Sequence[Mapping[str, object]], *, text: bool = False
+) -> list[dict[str, Value]]:
+    """Return the randomised form of records, each drawn independently, in their order.
+
+    The key is fresh for each call, 256 bits of the operating system, and is discarded after it: no draw can be
+    repeated, and two calls are two sets of responses. Each result maps released columns to categories, in the order of
+    the released table. A response of None is no response.
+
+    Raises:
+        DataError: RR522, with all problems of all records at once; nothing is drawn.
+    """
+    product, questions = questionnaire.channel, questionnaire.questions
+    codes = np.array(answer_codes(questions, records, text=text), dtype=np.int64).reshape(len(records), len(questions))
+    place = {question.attribute: (i, len(question.categories)) for i, question in enumerate(questions)}
+    streams = Streams(secrets.token_bytes(KEY_BYTES), b"", questionnaire.digest.encode(), PATH)
+    released: dict[str, list[Value]] = {}
+    for axis in product.axes:
+        columns, sizes = zip(*(place[name] for name in axis.attributes), strict=True)
+        drawn = randomise_each(axis, flatten(codes[:, list(columns)], sizes), axis_stream(streams, axis))
+        for column, labels in zip(axis.columns(), drawn.T, strict=True):
+            released[column.name] = [column.spelled[label] for label in labels.tolist()]
+    return [{name: released[name][i] for name in product.order} for i in range(len(records))]
+
+
+FALSE_ALARM = 1e-9
+"""Maximum false-alarm probability of all tests of a table together."""
+WIDEST = 1 << 20
+"""Maximum number of entries of a matrix that is listed; shares of a larger one are not tested."""
+
+
+def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> Iterator[str]:
+    """Yield reasons why a table was not made by randomising records by a channel; no value is named.
+
+    `counts` has for each axis the (cells,) records of each combination of its released labels, in C order.
+    """
+    import numpy as np
+
+    tested = sum(len(c.labels) for axis in product.axes for c in axis.columns())
+    for axis, found in zip(product.axes, counts, strict=True):
+        if not isinstance(axis, Transition) or axis.original_size * len(found) > WIDEST:
+            continue
+        matrix = [axis.column(code) for code in range(axis.original_size)]
+        reached = {cell for column in matrix for cell, entry in column.items() if entry}
+        strays = int(found.sum()) - int(sum(found[cell] for cell in reached))
+        names = ", ".join(f"'{c.name}'" for c in axis.columns())
+        if strays:
+            have = "1 record has" if strays == 1 else f"{strays:,} records have"
+            yield f"in {names}, {have} a value that no answer becomes"
+            continue
+        labels = unflatten(np.arange(len(found)), released_shape(axis))
+        for column, label in zip(axis.columns(), labels, strict=True):
+            ends = _probability_range(matrix, label, len(column.labels))
+            observed = np.bincount(label, weights=found, minlength=len(column.labels)).astype(np.int64)
+            if _is_out_of_range(observed, ends, records, FALSE_ALARM / (2 * tested)):
+                yield f"in '{column.name}', a value is more common, or rarer, than whatever people answered makes it"
+
+
+def _probability_range(
+    matrix: Sequence[Mapping[int, Fraction]], label: Ints, size: int
+) -> Sequence[tuple[Fraction, Fraction]]:
+    """Return the smallest and the largest probability of each label of a column, over the possible original values."""
+    sums = []
+    for column in matrix:
+        shares = [Fraction(0)] * size
+        for cell, entry in column.items():
+            shares[label[cell]] += entry
+        sums.append(shares)
+    return [(min(each), max(each)) for each in zip(*sums, strict=True)]
+
+
+def _is_out_of_range(observed: Ints, ends: Sequence[tuple[Fraction, Fraction]], records: int, alpha: float) -> bool:
+    from scipy.stats import binom
+
+    return any(
+        binom.sf(n - 1, records, float(most)) < alpha or binom.cdf(n, records, float(least)) < alpha
+        for n, (least, most) in zip(observed.tolist(), ends, strict=True)
+    )

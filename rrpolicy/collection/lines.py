@@ -21,10 +21,7 @@ from rrpolicy.safe_io.document import UnreadableError, read_object
 def read_records(record: str | None, file: Path | None, *, text: bool) -> list[Mapping[str, object]]:
     """Return records to be randomised.
 
-    Args:
-        record: one as JSON; None without one.
-        file: of records; None for standard input, without a record.
-        text: they are CSV.
+    Without `record` and `file` they are read from standard input, as CSV if `text`.
 
     Raises:
         PolicyError: RR250 if a record and a file are given, or one record as CSV.
@@ -80,13 +77,7 @@ def _read_error(why: str) -> DataError:
 
 
 def record_lines(records: Iterable[Mapping[str, Value]], columns: Sequence[str], *, text: bool) -> Iterator[str]:
-    """Yield randomised records as lines: JSON, or CSV with a header.
-
-    Args:
-        records: released column -> category.
-        columns: in order.
-        text: CSV.
-    """
+    """Yield randomised records as lines: JSON, or CSV with a header."""
     if not text:
         for record in records:
             yield json.dumps(record, ensure_ascii=True) + "\n"

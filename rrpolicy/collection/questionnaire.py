@@ -86,12 +86,6 @@ class Questionnaire:
     def of(cls, policy: Policy, policy_digest: str, channel: Channel, software: Software) -> Questionnaire:
         """Return the public part of a plan that collection is possible for; see `collection_problems`.
 
-        Args:
-            policy: resolved.
-            policy_digest: of the policy as its file states it.
-            channel: planned.
-            software: that planned it.
-
         Raises:
             PolicyError: RR520 if its channel cannot randomise single records.
         """
@@ -170,13 +164,7 @@ def _participant_notice(asked: Sequence[str], sent: Sequence[str], most: int, *,
 
 
 def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Derived] = ()) -> Iterator[Problem]:
-    """Yield the reasons why no record can be collected for a plan (RR520).
-
-    Args:
-        policy: resolved.
-        channel: planned.
-        derived: statistics that the plan derives from a table.
-    """
+    """Yield the reasons why no record can be collected for a plan (RR520)."""
 
     def refused(message: str, hint: str) -> Problem:
         said = f"nothing can be collected in the field: {message}"
@@ -189,8 +177,7 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
         )
     if policy.release.withholds:
         yield refused(
-            "people randomise by the matrices, so that they cannot be withheld",
-            "take `decoders` out of [release]",
+            "people randomise by the matrices, so that they cannot be withheld", "take `decoders` out of [release]"
         )
     for statistic in derived:
         yield refused(
@@ -219,10 +206,6 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
 
 def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire:
     """Read a questionnaire, every field checked.
-
-    Args:
-        path: of the file.
-        plugins: distributions that may be imported if it names them.
 
     Raises:
         PolicyError: RR521 if the file is no questionnaire, or was changed.

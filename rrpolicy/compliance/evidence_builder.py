@@ -67,7 +67,9 @@ def build_evidence(
         message = f"{bundle} has no audit/, whose numbers the audit page shows"
         raise PolicyError(Problem("RR250", message, hint="name the bundle's folder, or take `--page public`"))
     shown: Page = page or ("audit" if audit.is_dir() else "public")
-    found = verify(bundle, VerificationLevel.PUBLIC if shown == "public" else VerificationLevel.AUDIT, plugins=plugins)
+    found = verify(
+        bundle, level=VerificationLevel.PUBLIC if shown == "public" else VerificationLevel.AUDIT, plugins=plugins
+    )
     verify_signatures(bundle, found, keys, allowed=allowed).require()
     release = _cited_release(public, audit, shown, plugins)
     manifest = release.manifest

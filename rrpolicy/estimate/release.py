@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
-from rrpolicy.argument_types import check_method_arguments
+from rrpolicy.annotations import check_method_arguments
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL

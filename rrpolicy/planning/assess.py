@@ -91,18 +91,10 @@ def assess(  # noqa: PLR0917 each is another thing
     derived: Sequence[Derived] = (),
     written: Written | None = None,
 ) -> Assessment:
-    """Assess a channel.
+    """Assess a channel (RR228 if a requirement has no assessor).
 
-    Args:
-        policy: resolved, with observed domains filled in if data are available.
-        registry: of the policy's plugins.
-        channel: frozen; the draw uses it.
-        original: the table, or only the number of records: findings that need more are then undecided.
-        derived: statistics of the table in the description: findings that compare tables are conditional on them.
-        written: the release as written, if available; assessors measure on it where they can.
-
-    Raises:
-        PolicyError: RR228 if a requirement has no assessor.
+    `original` may be the number of records: findings that need more are then undecided. Findings that compare tables
+    are conditional on `derived`. Assessors measure on `written`, the written release, where they can.
     """
     by_row = policy.unit is None or is_row_number_name(policy.unit)
     tested = not isinstance(original, int) and original.units is not None and not by_row

@@ -16,21 +16,16 @@ from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.self_check import check_protocols
 from rrpolicy.channels.undisclosed_channel import withholding_obstacle
-from rrpolicy.errors import (
-    GatedResult,
-    PolicyError,
-    Problem,
-    RRPolicyError,
-)
+from rrpolicy.errors import GatedResult, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.assess import requirement_text
-from rrpolicy.planning.csv_injection import policy_formula_warnings
 from rrpolicy.planning.derived_statistics import impossible_acceptances, possible_statistics
 from rrpolicy.planning.gate import failure_problems
 from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.planning.review_points import policy_formula_warnings
 from rrpolicy.planning.series import series_problems
 from rrpolicy.planning.waivers import (
     MISSING_CODE_REMARK,
@@ -122,7 +117,6 @@ class RequirementStatement:
     Attributes:
         origin: the baseline that states it; None if the policy itself does.
         void: why it adds nothing, in words; None if it adds something.
-        words: the requirement with its limit.
         limits_nothing: that it limits nothing, in words; None if it limits something.
         without_limit: the part that it leaves without a limit, in words; None if there is none, or it limits nothing.
     """
@@ -140,10 +134,6 @@ class RequirementStatement:
 
 def check(opened: OpenedPolicy, terms: Terms | None = None) -> PolicyCheck:
     """Check a policy without data.
-
-    Args:
-        opened: a policy that loaded, with its registry.
-        terms: on which day it is judged, and whether waivers count; today's and yes by default.
 
     Raises:
         PolicyError: with all problems at once (RR22x to RR238).
@@ -212,11 +202,7 @@ def budget_assessors(policy: Policy, registry: Registry, outline: Outline) -> li
 
 
 def require_baseline(policy: Policy, baseline: str) -> None:
-    """Refuse a policy that does not extend a baseline.
-
-    Raises:
-        PolicyError: RR245.
-    """
+    """Refuse a policy that does not extend a baseline (RR245)."""
     if Path(baseline).resolve() not in {Path(file).resolve() for file in policy.baselines}:
         known = f"it extends {', '.join(policy.baselines)}" if policy.baselines else "it extends no policy"
         message = f"the policy does not extend {baseline}, which this check demands: {known}"
@@ -257,12 +243,7 @@ def _optional_model_text(requirement: Requirement, method: str, registry: Regist
 
 
 def unlimited_warnings(policy: Policy, each: Sequence[RequirementStatement]) -> Iterator[Remark]:
-    """Yield a warning for every requirement that leaves something without a limit.
-
-    Args:
-        policy: resolved.
-        each: of its requirements, in order.
-    """
+    """Yield a warning for every requirement that leaves something without a limit."""
     for requirement, one, identity in zip(
         policy.requirements, each, entry_identities(policy).requirements, strict=True
     ):
@@ -331,13 +312,7 @@ def _redundancy_text(requirement: Requirement, other: Requirement, policy: Polic
 
 
 def file_split_problems(policy: Policy, registry: Registry, records: int = 0) -> Iterator[Problem]:
-    """Yield why a released table cannot be cut into files as the policy requires (RR350, RR351).
-
-    Args:
-        policy: resolved.
-        registry: of its plugins.
-        records: of the table, if known.
-    """
+    """Yield why a released table cannot be cut into files as the policy requires (RR350, RR351)."""
     cut, form = policy.release.rows_per_file, policy.release.format
     if cut is None:
         return

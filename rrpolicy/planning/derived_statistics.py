@@ -27,13 +27,7 @@ RELEASED = Derived(
 
 
 def possible_statistics(policy: Policy, outline: Outline, assessors: Iterable[Assessor]) -> tuple[Derived, ...]:
-    """Return every statistic that a plan of the policy may derive from the table; no data are needed.
-
-    Args:
-        policy: resolved.
-        outline: of its mechanism.
-        assessors: that decide its requirements.
-    """
+    """Return every statistic that a plan of the policy may derive from the table; no data are needed."""
     return _listed_statistics(policy, outline, assessors, gated=bool(policy.gates), chosen=outline.solved)
 
 
@@ -47,14 +41,6 @@ def derived_statistics_of_plan(
     records: int,
 ) -> tuple[Derived, ...]:
     """Return every statistic that a plan derived from the table.
-
-    Args:
-        policy: resolved, with observed domains filled in.
-        registry: of its plugins.
-        outline: of its mechanism.
-        assessors: that decide its requirements.
-        proposal: its proposal.
-        records: N.
 
     Raises:
         RefusedError: RR409 if the mechanism chose parameters from the data and its outline does not declare it.

@@ -37,15 +37,7 @@ LARGEST = 2**30
 
 @frozen
 class PlanFile:
-    """A plan that is still fresh, with its policy as the policy's file states it now.
-
-    Attributes:
-        plan: the plan that a release executes.
-        opened: the policy with its plugins.
-        policy_file: of the policy.
-        assessment: as the plan's file states it.
-        errors: the expected errors in its file.
-    """
+    """A plan that is still fresh, with its policy as the policy's file states it now."""
 
     plan: Plan
     opened: OpenedPolicy
@@ -76,11 +68,6 @@ def plan_document(outlook: PlanResult, policy_file: Path, folder: Path) -> dict[
 def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile] | None = None) -> None:
     """Write a plan's file and its key's, mode 0600, both as a whole or neither; a plan is audit-class.
 
-    Args:
-        document: the plan.
-        path: of its file.
-        key: the path of its key's file, and the key; None if none is written.
-
     Raises:
         RefusedError: RR402 if there is a plan already, RR403 if there is a key file already; RR407 if a folder is
             missing or cannot be written to, RR408 if the disk is full.
@@ -100,11 +87,6 @@ def save_plan(document: Mapping[str, Json], path: Path, key: tuple[Path, KeyFile
 
 def save_questionnaire(questionnaire: Questionnaire, path: Path, plan: Callable[[], None]) -> None:
     """Write a questionnaire, readable by everyone, and then its plan: both or neither.
-
-    Args:
-        questionnaire: the public part of the plan.
-        path: of its file.
-        plan: writes the plan.
 
     Raises:
         RefusedError: RR402 if there is a file already; RR407 if it cannot be written, RR408 if the disk is full.
@@ -128,11 +110,6 @@ def _has_identity(path: Path, identity: object) -> bool:
 
 def read_plan(path: Path, *, source: str | None = None, root: Path | None = None) -> PlanFile:
     """Read a plan's file and its policy.
-
-    Args:
-        path: the file written by `plan --out`.
-        source: a uri that replaces the policy's.
-        root: see `open_policy`.
 
     Raises:
         RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if the release

@@ -49,14 +49,7 @@ class Decision(GatedResult):
 
 
 def gate(assessment: Assessment, policy: Policy, terms: Terms, warnings: Iterable[Remark] = ()) -> Decision:
-    """Return the decision from findings and declarations; it never depends on a draw.
-
-    Args:
-        assessment: of the channel.
-        policy: as its file states it now, with accepted statistics and waivers.
-        terms: the day, and whether waivers count.
-        warnings: points of judgement.
-    """
+    """Return the decision from findings and declarations; it never depends on a draw."""
     privacy = blocking_problems(assessment.findings, policy.release.accept)
     utility, waived = _utility_gate_problems(assessment.utility, terms.in_force(policy.governance))
     overdue, put_off = expired_problems(policy, terms)
@@ -118,9 +111,7 @@ def _utility_gate_problems(
 def blocking_problems(findings: Sequence[Finding], accepted: Collection[str]) -> tuple[Problem, ...]:
     """Return the requirements' problems that prevent a release (RR101, RR103, RR108).
 
-    Args:
-        findings: of requirements.
-        accepted: ids of derived statistics that they may be conditional on.
+    `accepted` are ids of derived statistics that findings may be conditional on.
     """
     wrong = [_requirement_problem(f) for f in findings if f.verdict is not Verdict.SATISFIED]
     loose = [f for f in findings if f.verdict is Verdict.SATISFIED and not set(f.given) <= set(accepted)]

@@ -43,11 +43,7 @@ class KeyStorage(StrEnum):
     PERSONS = "of each person"
 
     def meaning(self, *, series: bool) -> str:
-        """Return the consequence for drawing the release again, and for attackers who have the key.
-
-        Args:
-            series: whether it is the key of a series, which later releases need.
-        """
+        """Return the consequence for drawing the release again, and for attackers who have the key."""
         again = "who has it can draw this release again, and test any guess about the table"
         others = f"{again}, of each release made with it"
         if series:
@@ -72,7 +68,6 @@ class ExternalSecret:
     """A secret of 32 bytes stored outside of files.
 
     Attributes:
-        custody: the kind of storage.
         name: the environment variable, or the command.
     """
 
@@ -86,9 +81,7 @@ class ExternalSecret:
     def key(self, plan_digest: str, content: bytes) -> bytes:
         """Return the key of a plan on a table: HKDF-SHA256 (RFC 5869) of the secret.
 
-        Args:
-            plan_digest: of the plan.
-            content: `Original.content()` of the table.
+        `content` is `Original.content()` of the table.
 
         Raises:
             RefusedError: RR403 if there is no such secret.
@@ -97,14 +90,7 @@ class ExternalSecret:
         return self._derived(info, "set it to 64 hexadecimal digits, or take the option out")
 
     def key_of_series(self, series: str) -> bytes:
-        """Return the key of a series, the same for all its plans and tables.
-
-        Args:
-            series: its name.
-
-        Raises:
-            RefusedError: RR403 if there is no such secret.
-        """
+        """Return the key of a series, the same for all its plans and tables (RR403 if there is no such secret)."""
         return self._derived(
             _SERIES + series.encode(), f"set it to the secret that the series '{series}' is drawn with"
         )
@@ -116,11 +102,7 @@ class ExternalSecret:
         return HKDF(SHA256(), SECRET_BYTES, None, info).derive(self._read(unset))
 
     def _read(self, unset: str) -> bytes:
-        """Return the 32 bytes, written as 64 hexadecimal digits or in base64.
-
-        Args:
-            unset: the hint if the environment variable is not set.
-        """
+        """Return the 32 bytes, written as 64 hexadecimal digits or in base64."""
         told = self._environment(unset) if self.custody is KeyStorage.ENVIRONMENT else self._command()
         for read in (bytes.fromhex, lambda text: b64decode(text, validate=True)):
             try:
@@ -170,6 +152,11 @@ KeyLocation = Path | ExternalSecret
 """The location of a key: a file, or an external secret from which it is derived."""
 
 
+def key_location(key: str | os.PathLike[str] | None) -> KeyLocation | None:
+    """Return the location that a caller named."""
+    return None if key is None else parse_secret(os.fspath(key)) or Path(key)
+
+
 class WrongPassphraseError(ValueError):
     """The passphrase does not open the key."""
 
@@ -177,10 +164,7 @@ class WrongPassphraseError(ValueError):
 def encrypt_key(key: bytes, passphrase: bytes, stated: bytes) -> dict[str, Json]:
     """Return a key under a passphrase: AES-256-GCM, whose key is by scrypt.
 
-    Args:
-        key: 32 bytes.
-        passphrase: of the file.
-        stated: data stored and authenticated with it.
+    `key` has 32 bytes; `stated` is stored and authenticated with it.
     """
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 

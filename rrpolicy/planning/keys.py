@@ -61,7 +61,6 @@ class KeyFile:
 
     Attributes:
         key: 32 bytes; never shown.
-        plan_digest: of its plan.
         source_tag: HMAC of the source's content under it.
         passphrase: of its file; None for a file that nothing else protects.
     """
@@ -85,7 +84,6 @@ class SeriesKey:
 
     Attributes:
         key: 32 bytes; never shown.
-        series: its name.
         passphrase: of its file; None for a file that nothing else protects.
     """
 
@@ -107,26 +105,13 @@ def series_id(key: bytes, series: str) -> str:
 
 
 def derive_key(secret: ExternalSecret, plan_digest: str, original: Original) -> KeyFile:
-    """Return the key of a plan on a table, derived from an external secret.
-
-    Args:
-        secret: its location.
-        plan_digest: of the plan.
-        original: the table.
-
-    Raises:
-        RefusedError: RR403 if there is no such secret.
-    """
+    """Return the key of a plan on a table, derived from an external secret (RR403 if there is no such secret)."""
     key = secret.key(plan_digest, original.content())
     return KeyFile(key, plan_digest, keyed_fingerprint(key, original))
 
 
 def file_passphrase() -> bytes:
-    """Return the passphrase for writing a key file.
-
-    Raises:
-        RefusedError: RR403 if there is none.
-    """
+    """Return the passphrase for writing a key file (RR403 if there is none)."""
     try:
         return read_passphrase(PASSPHRASE_VARIABLE, "the key file", new=True)
     except NoPassphraseError as error:
@@ -142,11 +127,8 @@ def generate_key() -> bytes:
 def keyed_fingerprint(key: bytes, original: Original, like: str | None = None) -> str:
     """Return the keyed fingerprint of a source, which covers every column that a release reads.
 
-    Args:
-        key: of the release.
-        original: the source.
-        like: a tag to compare with, whose law is used: releases made before the second law stay verifiable. None for
-            the law of new releases.
+    `like` is a tag to compare with, whose law is used: releases made before the second law stay verifiable. None is the
+    law of new releases.
     """
     old = like is not None and like.startswith(_PREFIX)
     return source_tag(key, original.content(), None if old else hidden_weights_fingerprint(original))
@@ -160,10 +142,8 @@ def hidden_weights_fingerprint(original: Original) -> bytes | None:
 def source_tag(key: bytes, content: bytes, inside: bytes | None = None) -> str:
     """Return a keyed fingerprint: HMAC-SHA256 over a content digest, `hmac-sha256:…` or `hmac-sha256/2:…`.
 
-    Args:
-        key: of the release.
-        content: `Original.content()`; unkeyed, it would let small counts be guessed.
-        inside: by `hidden_weights_fingerprint`; None for the first law.
+    `content` is `Original.content()`, which without a key would let small counts be guessed. `inside` is by
+    `hidden_weights_fingerprint`, None for the first law.
     """
     domain, prefix = (_TAG, _PREFIX) if inside is None else (_TAG_INSIDE, _PREFIX_INSIDE)
     return prefix + hmac.new(key, domain + content + (inside or b""), hashlib.sha256).hexdigest()
@@ -206,11 +186,7 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
 
 
 def refuse_existing_key(path: Path) -> None:
-    """Refuse a path that exists: a key that may have been used is never overwritten.
-
-    Raises:
-        RefusedError: RR403.
-    """
+    """Refuse a path that exists: a key that may have been used is never overwritten (RR403)."""
     if os.path.lexists(path):
         raise _existing_file_error(path)
 
@@ -219,10 +195,7 @@ def refuse_existing_key(path: Path) -> None:
 def new_key_file(path: Path, key: KeyFile | SeriesKey, finished: Callable[[], bool]) -> Iterator[None]:
     """Create a key file and remove it if its plan or release never appears, also on a signal.
 
-    Args:
-        path: of the file.
-        key: its contents.
-        finished: returns whether the plan or release has appeared.
+    `finished` returns whether the plan or release has appeared.
 
     Raises:
         RefusedError: as `write_key`.
@@ -253,15 +226,7 @@ def read_key(path: Path) -> KeyFile:
 
 
 def read_series_key(path: Path, series: str) -> SeriesKey:
-    """Read the key file of a series, as `read_key` does.
-
-    Args:
-        path: of the file.
-        series: the expected name.
-
-    Raises:
-        RefusedError: RR403, also if it is the key of another series.
-    """
+    """Read the key file of a series, as `read_key` does (RR403, also if it is the key of another series)."""
     key, stated, secret = _read_key_file(path, SeriesKey.schema)
     if stated["series"] != series:
         hint = "name the key that the first release of the series made"
@@ -314,16 +279,7 @@ def _wrong_key_kind_hint(content: bytes, schema: str) -> str:
 
 
 def require_matching_key(key: KeyFile, plan_digest: str, original: Original) -> None:
-    """Refuse a key that was made for another plan or another source.
-
-    Args:
-        key: as read.
-        plan_digest: of the plan that is executed.
-        original: the table.
-
-    Raises:
-        RefusedError: RR403.
-    """
+    """Refuse a key that was made for another plan or another source (RR403)."""
     if not hmac.compare_digest(key.plan_digest, plan_digest):
         raise RefusedError(Problem("RR403", "the key was made for another plan", hint=_HINT))
     if not hmac.compare_digest(key.source_tag, keyed_fingerprint(key.key, original, key.source_tag)):

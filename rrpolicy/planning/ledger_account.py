@@ -161,9 +161,6 @@ class Account(Protocol):
     def begun(self, name: str) -> SeriesState | None:
         """Return a series as its first release left it; None if there was none yet.
 
-        Args:
-            name: of the series.
-
         Raises:
             RefusedError: RR440, RR443 if the ledger is inconsistent or missing.
             RRPolicyError: if no loaded plugin reads its channel.
@@ -175,11 +172,7 @@ class Account(Protocol):
     ) -> BudgetCheck:
         """Check a plan, with earlier releases, against their budget; nothing is written.
 
-        Args:
-            plan: settled, if it is to be drawn.
-            original: the table, or the number of records.
-            findings: of the plan by itself, one for each requirement.
-            draw: see `draw_id`; None for a plan that is only inspected.
+        `original` may be the number of records. `draw` is that of `draw_id`; None for a plan that is only inspected.
 
         Raises:
             RefusedError: RR440, RR443 if the ledger is inconsistent or missing.
@@ -189,11 +182,8 @@ class Account(Protocol):
     def enter(self, plan: Plan, manifest: Manifest, draw: str, uncomposed: str | None) -> LedgerPlace:
         """Enter a release whose bundle is about to appear, and return its place in the ledger; it counts immediately.
 
-        Args:
-            plan: that was weighed.
-            manifest: without its place in the ledger, and not sealed yet.
-            draw: see `draw_id`.
-            uncomposed: by `weigh`.
+        `draw` is that of `draw_id`, `uncomposed` that of `weigh`; the manifest has no place in the ledger, and is not
+        sealed yet.
 
         Raises:
             RefusedError: RR440 if it was entered before, with other data; RR407, RR408 if nothing can be written.
@@ -203,9 +193,7 @@ class Account(Protocol):
     def settle(self, place: LedgerPlace, release: str | None) -> None:
         """Note that the bundle appeared, or never will.
 
-        Args:
-            place: of the release.
-            release: digest of release.json; None if the bundle was not written.
+        `release` is the digest of release.json; None if the bundle was not written.
         """
         ...
 
@@ -215,12 +203,6 @@ class ApprovalCheck(Protocol):
 
     def __call__(self, policy: Policy, file: Path, into: Path, day: date) -> None:
         """Refuse a policy that is not approved; store its approval with the release.
-
-        Args:
-            policy: as its file states it.
-            file: of the policy.
-            into: the bundle in the making.
-            day: on which approvers' keys must be trusted.
 
         Raises:
             RefusedError: RR417.
@@ -252,12 +234,7 @@ def draw_id(key: bytes, plan: Plan) -> str:
 
 
 def collection_id(plan: Plan, rows: str) -> str:
-    """Return the id of a collected table of a plan; it contains nothing that is not released.
-
-    Args:
-        plan: of the collection.
-        rows: digest of its released rows.
-    """
+    """Return the id of a collected table of a plan; it contains nothing that is not released."""
     return "sha256:" + hashlib.sha256(_DRAW + plan.digest().encode() + b"\0" + rows.encode()).hexdigest()
 
 

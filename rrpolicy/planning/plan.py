@@ -36,9 +36,13 @@ from rrpolicy.planning.check import (
     unused_design_columns,
     withholding_problems,
 )
-from rrpolicy.planning.csv_injection import channel_formula_warnings
 from rrpolicy.planning.derived_statistics import derived_statistics_of_plan, impossible_acceptances, possible_statistics
-from rrpolicy.planning.review_points import association_warnings, survey_design_warnings, unique_value_warnings
+from rrpolicy.planning.review_points import (
+    association_warnings,
+    channel_formula_warnings,
+    survey_design_warnings,
+    unique_value_warnings,
+)
 from rrpolicy.planning.series import (
     SeriesState,
     continued_proposal,
@@ -196,13 +200,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
 ) -> Plan:
     """Plan a release.
 
-    Args:
-        policy: as loaded.
-        registry: of the policy's plugins.
-        original: the table, or the number of records to expect.
-        progress: called with (current step, share done).
-        elsewhere: the table to choose parameters on, if the policy names one.
-        begun: the series that the policy continues, whose channel replaces the mechanism's.
+    `original` may be the number of records to expect. The channel of a series that has begun replaces the mechanism's.
 
     Raises:
         PolicyError: if the policy requires the impossible (RR22x, RR23x), discloses statistics that it does not accept
@@ -291,11 +289,7 @@ def _require_series_start(
 def require_reachable_limits(
     requirements: Iterable[tuple[Requirement, Assessor]], channel: Channel, original: Original | int
 ) -> None:
-    """Refuse limits that no release of a table meets.
-
-    Raises:
-        RequirementError: RR510, RR570.
-    """
+    """Refuse limits that no release of a table meets (RR510, RR570)."""
     if isinstance(original, int):
         return
     asked = ((r, a.least) for r, a in requirements if a.least is not None)
@@ -306,15 +300,9 @@ def require_reachable_limits(
 
 
 def require_consistent_channel(channel: Channel, policy: Policy, mechanism: object = None) -> None:
-    """Refuse a channel that contradicts the policy or itself.
+    """Refuse a channel that contradicts the policy or itself (RR414).
 
-    Args:
-        channel: planned.
-        policy: resolved.
-        mechanism: that planned it, whose author the message names; None if not available.
-
-    Raises:
-        RefusedError: RR414.
+    The message names the author of `mechanism`, if it is available.
     """
     told = list(channel_contradictions(channel, policy.released))
     if told:

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, Unpack
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.collection.questionnaire import Questionnaire, collection_problems
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.options import PlanOptions, Progress, to_path, with_options
 from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
-from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation
-from rrpolicy.planning.keys import (
-    KeyFile,
-    derive_key,
-    generate_key,
-    keyed_fingerprint,
-    refuse_existing_key,
-)
+from rrpolicy.planning.key_storage import ExternalSecret, key_location
+from rrpolicy.planning.keys import KeyFile, derive_key, generate_key, keyed_fingerprint, refuse_existing_key
 from rrpolicy.planning.ledger_account import Account, LedgerBackend
 from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.plan_result import MarginalError, PlanResult, plan_and_assess
@@ -32,8 +26,6 @@ from rrpolicy.source.memory.input_table import InputTable
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
-
-Progress = Callable[[str, float], None]
 
 
 @frozen
@@ -110,21 +102,14 @@ class PlannedRelease(GatedResult):
         raise TypeError('a plan may hold its key and is not pickled: plan(…, out="plan.json") writes both as files')
 
 
-def run_plan(  # noqa: PLR0917 each is another thing
-    policy: PolicyLike,
-    handed: InputTable,
-    out: Path | None,
-    key: KeyLocation | None,
-    expected_rows: int | None,
-    root: Path | None,
-    progress: Progress,
-    *,
-    bound: bool,
-    terms: Terms | None = None,
-    accounts: LedgerBackend | None = None,
-    protect: bytes | None = None,
+@with_options
+def run_plan(
+    policy: PolicyLike, handed: InputTable, accounts: LedgerBackend | None = None, **options: Unpack[PlanOptions]
 ) -> PlannedRelease:
     """Plan; see `rrpolicy.plan` for the arguments and errors. `accounts` opens the ledger, if the policy names one."""
+    out, root, key = to_path(options["out"]), to_path(options["root"]), key_location(options["key"])
+    expected_rows, progress, passphrase = options["expected_rows"], options["progress"], options["key_passphrase"]
+    terms, bound = Terms.of(options["today"], waivers=options["waivers"]), options["bound"]
     if expected_rows is not None and (key is not None or handed.uri is not None):
         raise PolicyError(
             Problem("RR250", "--expected-rows plans without data: it goes with neither --source nor --key")
@@ -132,7 +117,7 @@ def run_plan(  # noqa: PLR0917 each is another thing
     secret = key if isinstance(key, ExternalSecret) else None
     if key is not None and out is None and secret is None:
         raise PolicyError(Problem("RR250", "--key goes with --out"))
-    if protect is not None and (out is None or secret is not None):
+    if passphrase is not None and (out is None or secret is not None):
         raise PolicyError(Problem("RR250", "--key-passphrase protects a key's file: it goes with --out and no secret"))
     kept = None
     if out is not None:
@@ -151,8 +136,9 @@ def run_plan(  # noqa: PLR0917 each is another thing
         found = PlannedRelease(outlook, made, root, outlook.to_json())
         return _write_collection_plan(found, out) if out is not None and found.passed else found
     outlook, held = _plan_and_bind(made, progress, terms, account, secret, bound=bound, written=out is not None)
-    protected = None if held is None else replace(held, passphrase=protect)
-    found = PlannedRelease(outlook, made, root, outlook.to_json(), protected)
+    if held is not None and passphrase is not None:
+        held = replace(held, passphrase=passphrase.encode())
+    found = PlannedRelease(outlook, made, root, outlook.to_json(), held)
     return _write_plan(found, out, kept) if out is not None and found.passed else found
 
 

@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 def validate_source(opened: OpenedPolicy, outline: Outline) -> tuple[int, tuple[Remark, ...]]:
     """Read a policy's table as `plan` reads it, and plan nothing.
 
-    Args:
-        opened: the policy, with the caller's table.
-        outline: of its mechanism.
-
-    Returns:
-        The number of records, and the columns that reveal randomised ones, or are associated with some.
+    Return the number of records, and the columns that reveal randomised ones, or are associated with some.
 
     Raises:
         DataError: RR3xx, all violations of the policy, at once.
@@ -65,12 +60,7 @@ Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "S
 
 @frozen
 class OpeningRecord:
-    """A plan's record of the opening of its policy; nothing after planning needs the mechanism.
-
-    Attributes:
-        software: that it was made with.
-        mechanism: as it was resolved.
-    """
+    """A plan's record of the opening of its policy; nothing after planning needs the mechanism."""
 
     software: Software
     mechanism: MechanismChoice
@@ -102,14 +92,9 @@ def open_policy(
 ) -> OpenedPolicy:
     """Load a policy file and the plugins that it lists.
 
-    Args:
-        path: the TOML file.
-        source: a uri that replaces the policy's.
-        root: the folder of the files that the policy names; default: the top of its repository, else its folder.
-        before: of a plan of this policy: plugins of it may be absent; if the mechanism's is, its options are those of
-            the plan, whatever the file states.
-        find: finds the plugins; by default those that it lists are imported.
-        alter: changes the file's own tree.
+    `source` is a uri that replaces the policy's. Plugins of the plan `before` may be absent; if the mechanism's is, its
+    options are those of the plan, whatever the file states. `find` finds the plugins, by default by importing those
+    that the policy lists. `alter` changes the file's own tree.
 
     Raises:
         PolicyError: with every problem of the file (RR2xx).
@@ -136,10 +121,7 @@ def open_policy(
 def reopen_policy(policy: PolicyLike, handed: InputTable | None = None, root: Path | None = None) -> OpenedPolicy:
     """Open a policy's file, or a policy that is already loaded.
 
-    Args:
-        policy: the file, or the policy.
-        handed: the caller's table in place of the policy's; None for the policy's.
-        root: see `open_policy`; a loaded policy needs none.
+    `handed` is the caller's table in place of the policy's. A loaded policy needs no `root`.
 
     Raises:
         PolicyError: as `open_policy`.

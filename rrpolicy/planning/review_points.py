@@ -5,7 +5,7 @@ The numbers are statistics of the original: they appear in the plan and in audit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.canonical_json import category_text
@@ -13,7 +13,9 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import shortened_names
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Outline, Remark
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.dependence import Columns, Dependence
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+
 
 ASSOCIATION_REMARK = "association"
 GIVEAWAY_REMARK = "given-away"
@@ -50,13 +53,7 @@ class _WeightSummer(Protocol):
 
 
 def unique_value_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield a warning for every unmodified column that has values of one record only.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn.
-        original: the table.
-    """
+    """Yield a warning for every unmodified column that has values of one record only."""
     kept = {name for d in channel.decoders() if isinstance(d, IdentityDecoder) for name in d.attributes}
     changed = {name for d in channel.decoders() if not isinstance(d, IdentityDecoder) for name in d.attributes}
     for attribute in policy.released:
@@ -87,13 +84,7 @@ def _unique_value_count(attribute: Attribute, original: Original) -> int:
 
 
 def association_warnings(policy: Policy, channel: Channel | Outline, original: Original) -> Iterator[Remark]:
-    """Yield the unmodified columns that reveal randomised ones, then a warning of those associated with some.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn; or a mechanism's outline.
-        original: the table.
-    """
+    """Yield the unmodified columns that reveal randomised ones, then a warning of those associated with some."""
     from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 
     columns = (
@@ -136,13 +127,7 @@ def _dependence_text(found: Dependence) -> str:
 
 
 def survey_design_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:
-    """Yield the points of a survey's design that need a person's judgement.
-
-    Args:
-        policy: resolved.
-        channel: as it will be drawn.
-        original: the table.
-    """
+    """Yield the points of a survey's design that need a person's judgement."""
     changed = {n for d in channel.decoders() if not isinstance(d, IdentityDecoder) for n in d.attributes}
     strata, clusters = ([a for a in policy.released if a.design == part] for part in ("stratum", "cluster"))
     strata = [a for a in strata if a.name not in changed]
@@ -187,3 +172,47 @@ def _coverage_warnings(original: Original) -> Iterator[Remark]:
         f"population by up to {100 * apart:.1f} percentage points ('{name}', {worst})",
         attribute=name,
     )
+
+
+CSV_FORMULA_REMARK = "csv-formulas"
+"""The name of these remarks."""
+
+
+def policy_formula_warnings(policy: Policy) -> tuple[Remark, ...]:
+    """Return the warning for a policy before any data; () if there is none."""
+    return _formula_warning(policy, [a.release_as for a in policy.released if _attribute_may_run(a, policy)])
+
+
+def channel_formula_warnings(policy: Policy, channel: Channel) -> Iterator[Remark]:
+    """Yield the warning for the values that a channel releases."""
+    columns = [column for table in channel.tables() for column in table.columns]
+    yield from _formula_warning(policy, [column.name for column in columns if _column_runs(column, policy)])
+
+
+def _attribute_may_run(attribute: Attribute, policy: Policy) -> bool:
+    if attribute.domain is None:
+        return attribute.observed or policy.release.format == "csv"
+    labels = (*attribute.domain, *(label for level in attribute.hierarchy or () for label in level))
+    return formulas.any_formula(labels) or _name_runs(attribute.release_as, policy)
+
+
+def _column_runs(column: Column, policy: Policy) -> bool:
+    if column.labels:  # which are in the weights, too, for every format of the data
+        return formulas.any_formula(column.labels) or _name_runs(column.name, policy)
+    carried = policy.release.format == "csv" and column.escapable
+    return carried or _name_runs(column.name, policy)
+
+
+def _name_runs(name: str, policy: Policy) -> bool:
+    return policy.release.format == "csv" and formulas.any_formula([name])
+
+
+def _formula_warning(policy: Policy, names: Sequence[str]) -> tuple[Remark, ...]:
+    if policy.release.csv_formulas == "escape" or not names:
+        return ()
+    listed = ", ".join(f"'{name}'" for name in names)
+    told = (
+        f"text of {listed} may begin with {formulas.TOLD}, and CSV files of the release keep it: a spreadsheet that "
+        'opens them may run it as a formula. csv_formulas = "escape", the default, prevents it'
+    )
+    return (Remark(CSV_FORMULA_REMARK, told),)

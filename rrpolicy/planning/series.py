@@ -43,14 +43,7 @@ _HINTS: Mapping[str, str] = {
 
 @frozen
 class SeriesState:
-    """A series as fixed by its first release.
-
-    Attributes:
-        by: the name of that release.
-        series: as it states it.
-        channel: its public description, read.
-        population: that it declared.
-    """
+    """A series as fixed by its first release."""
 
     by: str
     series: ManifestSeries
@@ -59,12 +52,7 @@ class SeriesState:
 
 
 def series_problems(policy: Policy, outline: Outline) -> Iterator[Problem]:
-    """Yield why a policy's releases cannot be a series (RR500); no data are needed.
-
-    Args:
-        policy: resolved or not.
-        outline: of its mechanism.
-    """
+    """Yield why a policy's releases cannot be a series (RR500); no data are needed."""
     if policy.release.series is None:
         return
     place = policy.place("release.series")
@@ -104,12 +92,7 @@ def series_problems(policy: Policy, outline: Outline) -> Iterator[Problem]:
 def table_series(policy: Policy, original: Original | int) -> ManifestSeries | None:
     """Return the series that a table's release belongs to, without the id of its key.
 
-    Args:
-        policy: resolved on the table.
-        original: the table; of a number of records, people's identifiers are unknown.
-
-    Returns:
-        None if it belongs to no series, or that is unknown.
+    It is None if it belongs to no series. Of a number of records, people's identifiers are unknown.
 
     Raises:
         DataError: RR328 if people are identified by values that may be spelled differently next time, such as decimal
@@ -153,11 +136,7 @@ def series_differences(
 ) -> tuple[str, ...]:
     """Return the differences from the first release of a series, in words.
 
-    Args:
-        begun: the series.
-        series: of a release that would continue it; an id of "" is not compared.
-        channel: of that release.
-        population: that its policy declares.
+    An id of "" is not compared.
     """
     told = {
         "the mechanism or its options": begun.series.mechanism == series.mechanism,
@@ -172,11 +151,7 @@ def series_differences(
 
 
 def require_same_series(begun: SeriesState, policy: Policy, series: ManifestSeries, channel: Channel) -> None:
-    """Refuse a release that would be drawn differently from the first of its series.
-
-    Raises:
-        RefusedError: RR444.
-    """
+    """Refuse a release that would be drawn differently from the first of its series (RR444)."""
     what = series_differences(begun, series, channel, policy.source.population)
     if what:
         message = f"the series '{series.name}' was begun by {begun.by}, and other than there is: {'; '.join(what)}"
@@ -186,10 +161,6 @@ def require_same_series(begun: SeriesState, policy: Policy, series: ManifestSeri
 
 def continued_proposal(begun: SeriesState, policy: Policy) -> Proposal:
     """Return the first release's channel, its columns described as the policy describes them now.
-
-    Args:
-        begun: the series.
-        policy: resolved on the current table.
 
     Raises:
         RefusedError: RR444 if the policy releases other attributes.

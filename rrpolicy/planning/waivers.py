@@ -15,20 +15,14 @@ from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
-from rrpolicy.planning.csv_injection import CSV_FORMULA_REMARK
 from rrpolicy.planning.review_points import (
     ASSOCIATION_REMARK,
+    CSV_FORMULA_REMARK,
     GIVEAWAY_REMARK,
     SURVEY_DESIGN_REMARK,
     UNIQUE_VALUE_REMARK,
 )
-from rrpolicy.policy.governance import (
-    ASSOCIATION_PREFIX,
-    REVIEW_KEY,
-    WARNING_PREFIX,
-    Governance,
-    Waiver,
-)
+from rrpolicy.policy.governance import ASSOCIATION_PREFIX, REVIEW_KEY, WARNING_PREFIX, Governance, Waiver
 from rrpolicy.policy.identity import association_id, entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import choices_text, suggest
@@ -69,11 +63,15 @@ class Terms:
 
     Attributes:
         today: the day; default: today, in local time.
-        waivers: whether they count.
     """
 
     today: date = field(default_factory=_current_day)
     waivers: bool = True
+
+    @classmethod
+    def of(cls, today: date | None, *, waivers: bool = True) -> Terms:
+        """Return the terms of a call: None is today."""
+        return cls(today or _current_day(), waivers)
 
     def in_force(self, governance: Governance) -> Mapping[str, Waiver]:
         """Return the waivers in force on that day, by the finding that they waive."""
@@ -87,7 +85,6 @@ class WaivedProblem:
 
     Attributes:
         what: its name, as the waiver has it.
-        message: of the problem.
         waiver: that permits it, with the reason and the last day.
     """
 
@@ -100,12 +97,7 @@ class WaivedProblem:
 
 
 def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...], tuple[WaivedProblem, ...]]:
-    """Return problems caused by the day: a due review (RR415) unless waived, and expired waivers (RR416).
-
-    Args:
-        policy: with people's declarations.
-        terms: with the day.
-    """
+    """Return problems caused by the day: a due review (RR415) unless waived, and expired waivers (RR416)."""
     governance = policy.governance
     problems, waived = [], []
     review, waiver = governance.context.review, terms.in_force(governance).get(REVIEW_KEY)

@@ -12,12 +12,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, TracebackType
 from typing import ParamSpec, TypeVar
 
-from rrpolicy.errors import (
-    PLUGIN_CONTRACT_CODE,
-    Problem,
-    RefusedError,
-    RRPolicyError,
-)
+from rrpolicy.errors import PLUGIN_CONTRACT_CODE, Problem, RefusedError, RRPolicyError
 from rrpolicy.plugin_errors.distributions import GROUP, providers
 
 P = ParamSpec("P")

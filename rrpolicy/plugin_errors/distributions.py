@@ -50,7 +50,8 @@ def providers() -> Mapping[str, tuple[str, str]]:
     """
     found: dict[str, tuple[str, str]] = {}
     for name, entries in installed_entry_points().items():
-        told = (GROUP, "") if name == GROUP else _distribution_of(entries[0])
+        dist = entries[0].dist
+        told = (GROUP, "") if name == GROUP else ("", "") if dist is None else (dist.name, dist.version)
         found |= dict.fromkeys((package for entry in entries for package in _entry_packages(entry)), told)
     return found
 
@@ -62,10 +63,6 @@ def find_author(thing: object) -> str:
     package = str(getattr(thing, "__module__", None) or type(thing).__module__).partition(".")[0]
     name, version = providers().get(package, (package, ""))
     return f"{name} {version}".rstrip()
-
-
-def _distribution_of(entry: importlib.metadata.EntryPoint) -> tuple[str, str]:
-    return ("", "") if entry.dist is None else (entry.dist.name, entry.dist.version)
 
 
 def _entry_packages(entry: importlib.metadata.EntryPoint) -> set[str]:

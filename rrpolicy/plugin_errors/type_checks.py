@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
-from fractions import Fraction
-from types import NoneType, UnionType
-from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+from importlib import import_module
+from types import FunctionType
+from typing import Any, ParamSpec, TypeVar
 
+from rrpolicy.annotations import type_mismatch, value_description
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, Problem, RefusedError
 from rrpolicy.plugin_errors.distributions import GROUP, find_author
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_Mismatch = tuple[str, str, str]
-"""Path within the value; the actual value; the expected type."""
-_NUMBERS: Mapping[type, tuple[type, ...]] = {float: (int, float, Fraction), Fraction: (int, Fraction), int: (int,)}
 
 
 def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
     """Return a function of a plugin restricted to the return type of its protocol.
 
-    Args:
-        kind: the type, as in an annotation; the fields of a dataclass are checked as well.
-        function: to be called.
+    The fields of a dataclass are checked as well.
 
     Raises:
         RefusedError: RR413 if another type is returned; for a function of the core `TypeError`.
@@ -48,11 +41,7 @@ def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
 def check_type(value: object, kind: Any, function: object, name: str = "") -> None:
     """Refuse a value from a function or a property of a plugin if it does not match its protocol.
 
-    Args:
-        value: to check.
-        kind: the type, as for `check_return_type`.
-        function: that returned it; for a property, its object.
-        name: of the property.
+    For a property, `function` is its object and `name` its name.
 
     Raises:
         RefusedError: RR413; for a function of the core, `TypeError`.
@@ -66,16 +55,14 @@ def check_protocol(value: object, members: Iterable[str], function: object) -> N
     """Refuse a value from a function of a plugin if it lacks a member of its protocol; see `check_type`."""
     lacking = [member for member in members if not hasattr(value, member)]
     if lacking:
-        raise plugin_contract_error(function, f"returned {_value_description(value)}, which lacks {', '.join(lacking)}")
+        raise plugin_contract_error(function, f"returned {value_description(value)}, which lacks {', '.join(lacking)}")
 
 
 def plugin_contract_error(function: object, wrong: str, name: str = "") -> Exception:
     """Return the error of a plugin's function that violates its protocol.
 
-    Args:
-        function: of the plugin; for a property, its object.
-        wrong: description of the violation, such as `returned a dict, expected a Proposal`.
-        name: of the property.
+    `wrong` describes the violation, such as `returned a dict, expected a Proposal`. For a property, `function` is its
+    object and `name` its name.
     """
     who = find_author(function)
     of = getattr(function, "__qualname__", type(function).__name__)
@@ -106,104 +93,61 @@ def signature_mismatch(thing: object, protocol: type) -> str | None:
     return None
 
 
-def type_mismatch(value: object, kind: Any) -> str | None:
-    """Return the actual and the expected type of a value; None if they match.
+MEMBERS: Mapping[str, tuple[str, ...]] = {
+    "mechanism": ("name", "options", "outline", "plan"),
+    "channel or axis kind": ("kind", "version", "from_json"),
+    "privacy model": ("name", "options", "describe", "refuses", "compare"),
+    "assessor": ("model", "channel", "axes", "assess"),
+    "utility metric": ("name", "options", "meaning", "unfit", "expected", "realised"),
+    "source": ("schemes", "open"),
+    "renderer": ("name", "suffix", "render"),
+    "format": ("name", "media_type", "packaged", "alone", "same_bytes", "note", "writer", "relation", "sql"),
+    "sink": ("name", "writer"),
+    "estimator": ("name", "told", "counts"),
+}
+"""Kind of an offer -> the members that its protocol requires."""
+PROTOCOLS: Mapping[str, str] = {
+    "mechanism": "rrpolicy.mechanism:Mechanism",
+    "privacy model": "rrpolicy.privacy.model:PrivacyModel",
+    "utility metric": "rrpolicy.utility.metric:UtilityMetric",
+    "source": "rrpolicy.source.protocol:Source",
+    "renderer": "rrpolicy.report:Renderer",
+    "format": "rrpolicy.formats.format:Format",
+    "sink": "rrpolicy.formats.parts:FileSink",
+    "estimator": "rrpolicy.estimate.invert.estimator:Estimator",
+}
+"""Kind of an offer -> the protocol whose functions the offer's must match in their arguments."""
+KIND = "channel or axis kind"
+KINDS = ("rrpolicy.channels.base:Channel", "rrpolicy.channels.base:Axis")
+"""Base classes of kinds; the class is checked against the base that it inherits."""
 
-    A whole number is also a fraction and a float, a fraction also a float; NaN is no number.
+
+def protocol_mismatch(thing: object, what: str) -> str:
+    """Return the difference between an object and its protocol in words; "" if it conforms.
+
+    `what` is a key of `MEMBERS`.
     """
-    told = _type_mismatch(value, kind)
-    if told is None:
-        return None
-    where, is_, expected = told
-    return (
-        f"{_value_description(value)} whose {where} is {is_}, expected {expected}"
-        if where
-        else f"{is_}, expected {expected}"
-    )
-
-
-def _type_mismatch(value: object, kind: Any) -> _Mismatch | None:
-    origin, inner = get_origin(kind), get_args(kind)
-    if kind is Any:
-        return None
-    if origin in {Union, UnionType}:
-        return _union_mismatch(value, inner)
-    if isinstance(value, float) and math.isnan(value):
-        return ("", "not a number", _type_description(kind))
-    if origin is Literal:
-        right = value in inner
-    elif origin is type:
-        right = isinstance(value, type) and issubclass(value, inner[0])
-    elif kind in _NUMBERS:
-        right = isinstance(value, _NUMBERS[kind]) and not isinstance(value, bool)
+    lacking = [member for member in MEMBERS.get(what, ()) if not hasattr(thing, member)]
+    if lacking:
+        return f"which is {_type_description(thing)} and lacks {', '.join(lacking)}"
+    of = thing if isinstance(thing, type) else type(thing)
+    if of.__module__.startswith(GROUP):
+        return ""
+    if what == KIND:
+        told = [base for base in map(_resolve, KINDS) if issubclass(of, base)]
     else:
-        right = isinstance(value, origin or kind)
-    if not right:
-        return ("", _value_description(value), _type_description(kind))
-    if origin not in {None, type, Literal}:
-        return _item_mismatch(value, origin, inner)
-    return _field_mismatch(value, kind) if is_dataclass(kind) else None
+        told = [_resolve(PROTOCOLS[what])] if what in PROTOCOLS else []
+    wrong = signature_mismatch(thing, told[0]) if told else None
+    return "" if wrong is None else f"whose {wrong}"
 
 
-def _union_mismatch(value: object, kinds: tuple[Any, ...]) -> _Mismatch | None:
-    """Return how a value mismatches several types: for the one that it is an instance of, if any."""
-    told = [_type_mismatch(value, one) for one in kinds]
-    if None in told:
-        return None
-    inside = (one for one in told if one is not None and (one[0] or one[1] == "not a number"))
-    return next(inside, ("", _value_description(value), " or ".join(map(_type_description, kinds))))
+def _resolve(name: str) -> type:
+    module, _, attribute = name.partition(":")
+    found: type = getattr(import_module(module), attribute)
+    return found
 
 
-def _item_mismatch(value: Any, origin: Any, inner: tuple[Any, ...]) -> _Mismatch | None:
-    """Return the mismatch of the first item of a tuple or mapping that has another type."""
-    if origin is tuple and inner[-1] is not Ellipsis:
-        if len(value) != len(inner):
-            return ("", f"a tuple of {len(value)}", f"one of {len(inner)}")
-        items = list(zip(value, inner, strict=True))
-    elif issubclass(origin, Mapping):
-        items = [pair for key, item in value.items() for pair in ((key, inner[0]), (item, inner[1]))]
-    else:
-        items = [(item, inner[0]) for item in value]
-    return next((("item", *told[1:]) for one, of in items if (told := _type_mismatch(one, of)) is not None), None)
-
-
-def _field_mismatch(value: Any, kind: Any) -> _Mismatch | None:
-    for name, of in _field_types(kind):
-        told = _type_mismatch(getattr(value, name), of)
-        if told is not None:
-            return (f"`{name}`" if told[0] in {"", "item"} else f"`{name}`: {told[0]}", *told[1:])
-    return None
-
-
-@functools.cache
-def _field_types(kind: Any) -> tuple[tuple[str, Any], ...]:
-    hints = get_type_hints(kind)
-    return tuple((field.name, hints[field.name]) for field in fields(kind))
-
-
-def _value_description(value: object) -> str:
-    """Return the type of a value in words; never the value."""
-    if value is None:
-        return "None"
-    if isinstance(value, type):
-        return f"the class {value.__name__}"
-    return _with_article(_name(type(value)))
-
-
-def _type_description(kind: Any) -> str:
-    if kind is NoneType:
-        return "None"
-    if get_origin(kind) is Literal:
-        return f"one of {', '.join(map(str, get_args(kind)))}"
-    if get_origin(kind) is type:
-        return f"a class of {_name(get_args(kind)[0])}"
-    return _with_article(_name(get_origin(kind) or kind))
-
-
-def _name(kind: type) -> str:
-    own = kind.__module__ in {"builtins", "fractions"} or kind.__module__.startswith((GROUP, "collections"))
-    return kind.__name__ if own else f"{kind.__module__}.{kind.__name__}"
-
-
-def _with_article(word: str) -> str:
-    return f"{'an' if word[0].lower() in 'aeiou' else 'a'} {word}"
+def _type_description(thing: object) -> str:
+    if isinstance(thing, type):
+        return "a class"
+    return "a function" if isinstance(thing, FunctionType) else f"an object of class {type(thing).__name__}"

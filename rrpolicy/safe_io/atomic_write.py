@@ -15,11 +15,7 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUP
 
 
 def refuse_existing(path: Path) -> None:
-    """Refuse a path that exists.
-
-    Raises:
-        RefusedError: RR402.
-    """
+    """Refuse a path that exists (RR402)."""
     if os.path.lexists(path):
         raise RefusedError(
             Problem(
@@ -33,9 +29,7 @@ def refuse_existing(path: Path) -> None:
 def appear(made: Path, path: Path) -> None:
     """Give a finished file its name.
 
-    Args:
-        made: the file, in the same folder; it is gone afterwards.
-        path: its name.
+    `made` is in the same folder, and gone afterwards.
 
     Raises:
         RefusedError: RR402 if the name is taken.
@@ -58,12 +52,8 @@ def appear(made: Path, path: Path) -> None:
 def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tuple[Path, ...]:
     """Write files that do not exist yet.
 
-    Args:
-        folder: made if missing.
-        files: the path in the folder -> a function that writes the file.
-
-    Returns:
-        The written files, in that order.
+    `files` maps paths in the folder, made if missing, to functions that write them. Return the written files in that
+    order.
 
     Raises:
         RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.

@@ -22,9 +22,7 @@ from typing import Any
 def read_following_links(path: Path, most: int) -> bytes:
     """Return a file's bytes; never wait for a pipe, open a device, or read without end.
 
-    Args:
-        path: the file; links are followed.
-        most: bytes.
+    Links are followed. `strerror` of the error has the reason in words.
 
     Raises:
         OSError: if it cannot be read, is no regular file, or is larger; `strerror` has the reason in words.
@@ -73,10 +71,6 @@ class UnreadableError(ValueError):
 def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
     """Read a JSON object from a regular file: no duplicate keys, no NaN, no number out of reach, no symbolic link.
 
-    Args:
-        path: the file.
-        most: bytes that it may have.
-
     Raises:
         UnreadableError: if it is none.
     """
@@ -91,10 +85,6 @@ def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
 
 def read_object(content: bytes, name: str) -> dict[str, Any]:
     """Read a JSON object, as `read_document` does.
-
-    Args:
-        content: the bytes.
-        name: of the document, for messages.
 
     Raises:
         UnreadableError: if it is none.
@@ -138,10 +128,7 @@ def _at_once(path: str, flags: int) -> int:
 def faults(document: Any, schema: str, only: Sequence[str] | None = None) -> list[str]:
     """Return violations of a document's schema, in words that name the place and no value.
 
-    Args:
-        document: plain data.
-        schema: its name and version, such as `rrpolicy.release/1`.
-        only: the fields that will be read; None for the whole document, in which unknown fields are faults.
+    `only` names the fields that will be read; None is the whole document, in which unknown fields are faults.
     """
     whole = _schema(schema)
     if only is not None:

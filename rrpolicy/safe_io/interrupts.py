@@ -71,18 +71,11 @@ def remove_folder(path: Path) -> None:
 
 @contextmanager
 def cleanup_on_exit(
-    path: Path,
-    stays: Callable[[], bool] = lambda: False,
-    kept: str = "",
-    remove: Callable[[Path], None] = remove_file,
+    path: Path, stays: Callable[[], bool] = lambda: False, kept: str = "", remove: Callable[[Path], None] = remove_file
 ) -> Iterator[None]:
     """Remove a file or folder at the end: after an error, on a signal, or because it is no longer needed.
 
-    Args:
-        path: need not exist yet.
-        stays: whether it is finished, and stays.
-        kept: its message on an interrupt.
-        remove: removes it.
+    `path` need not exist yet. `stays` returns whether it is finished, and `kept` is its message on an interrupt.
     """
     entry = _CleanupItem(path, stays, kept, remove)
     _cleanup_items.append(entry)

@@ -17,10 +17,7 @@ class NoPassphraseError(ValueError):
 def read_passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
     """Return a passphrase.
 
-    Args:
-        variable: the environment variable that holds it if there is no terminal.
-        what: the thing protected, for the prompt and the message.
-        new: for a new file, so that it is entered twice and must be long enough.
+    The environment `variable` holds it if there is no terminal. A `new` one is entered twice and must be long enough.
 
     Raises:
         NoPassphraseError: if there is none, it is too short, or the two differ.

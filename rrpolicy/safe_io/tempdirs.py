@@ -17,12 +17,7 @@ from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.safe_io.interrupts import (
-    TOKEN,
-    cleanup_on_exit,
-    random_suffix,
-    remove_folder,
-)
+from rrpolicy.safe_io.interrupts import TOKEN, cleanup_on_exit, random_suffix, remove_folder
 
 SCRATCH_VARIABLE = "RRPOLICY_SCRATCH"
 """Names the parent of scratch folders; default: the folder for temporary files."""
@@ -37,7 +32,6 @@ class Scratch:
     """A folder for the duration of a command.
 
     Attributes:
-        folder: for spilled rows.
         umask: of the process before; while scratch exists, only the owner can read its files.
     """
 
@@ -69,10 +63,7 @@ def scratch_folder() -> Iterator[Scratch]:
 def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path]:
     """Make a folder of mode 0700 and hold it locked; it is gone afterwards, unless it was moved to its target.
 
-    Args:
-        parent: exists.
-        prefix: of its name, which ends in a token.
-        target: its final path, if any.
+    The name is `prefix` with a token.
     """
     identity: tuple[int, int] | None = None
 
@@ -96,13 +87,7 @@ def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> I
 def remove_stale(parent: Path, prefix: str = "", infix: str = "") -> tuple[str, ...]:
     """Remove folders that killed runs of this user left; those of a living run are locked and stay.
 
-    Args:
-        parent: the folder to look in.
-        prefix: of the names.
-        infix: the text before the token at their end.
-
-    Returns:
-        The names of the removed folders.
+    `infix` is the text before the token at the end of their names, which are returned.
     """
     swept = []
     for folder in sorted(parent.iterdir()):
@@ -132,11 +117,7 @@ def directory_identity(path: Path) -> tuple[int, int] | None:
 
 @contextmanager
 def disk_full_as_refusal(what: str) -> Iterator[None]:
-    """Turn an error of the file system or the engine about a full disk into a refusal.
-
-    Raises:
-        RefusedError: RR408.
-    """
+    """Turn an error of the file system or the engine about a full disk into a refusal (RR408)."""
     try:
         yield
     except Exception as error:

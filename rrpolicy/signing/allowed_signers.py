@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, ValidationError
 
-from rrpolicy.errors import Place, PolicyError, Problem
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.tree.document import read_document
@@ -38,8 +38,7 @@ class SignersFile(PolicyFileTable):
     """The allowed signers."""
 
     require_roles: list[SingleLineText] = Field(
-        [],
-        description="Roles, in each of which another person must have signed, whatever the release itself requires.",
+        [], description="Roles, in each of which another person must have signed, whatever the release itself requires."
     )
     signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
 
@@ -49,9 +48,6 @@ class Signer:
     """A key of a person who may sign.
 
     Attributes:
-        name: of the person.
-        roles: of the person as a signer.
-        key: the public key.
         since: the first day of the key's validity.
         until: the last day; None without an end.
         revoked: the day of its revocation; None if not revoked.
@@ -93,10 +89,6 @@ class AllowedSigners:
 def read_signers(path: Path, day: date) -> AllowedSigners:
     """Read the file of allowed signers.
 
-    Args:
-        path: the file.
-        day: as of which its keys are trusted.
-
     Raises:
         PolicyError: RR2xx, all problems of the file, with their lines; RR203 for a required role of nobody.
     """
@@ -115,7 +107,8 @@ def read_signers(path: Path, day: date) -> AllowedSigners:
             problems.append(Problem("RR250", f"the key of {entry.name} is no public Ed25519 key", place, expected))
             continue
         if owners.setdefault(key.keyid, entry.name) != entry.name:
-            problems.append(_shared_key_problem(owners[key.keyid], entry.name, place))
+            message = f"{owners[key.keyid]} and {entry.name} have one key"
+            problems.append(Problem("RR203", message, place, "a key for each person"))
         roles = tuple(dict.fromkeys(entry.roles))
         signers.append(Signer(entry.name, roles, key, entry.since, entry.until, entry.revoked))
     known = dict.fromkeys(role for signer in signers for role in signer.roles)
@@ -134,10 +127,6 @@ def _read_key(line: str) -> Key | None:
     except ValueError:
         return None
     return parse_public_key(f"-----BEGIN PUBLIC KEY-----\n{line}\n-----END PUBLIC KEY-----\n".encode())
-
-
-def _shared_key_problem(one: str, other: str, place: Place) -> Problem:
-    return Problem("RR203", f"{one} and {other} have one key", place, "a key for each person")
 
 
 @frozen
@@ -185,13 +174,7 @@ def _assignments(roles: tuple[str, ...], people: dict[str, tuple[str, ...]]) -> 
 
 
 def check_signers(signed: SignedEnvelope | None, signers: Sequence[Signer], day: date) -> SignerCheck:
-    """Return the people with a valid signature of an envelope on a day.
-
-    Args:
-        signed: the envelope; None without one.
-        signers: the allowed signers.
-        day: on which their keys must be valid.
-    """
+    """Return the people with a valid signature of an envelope on a day."""
     if signed is None:
         return SignerCheck({}, (), ())
     people: dict[str, tuple[str, ...]] = {}

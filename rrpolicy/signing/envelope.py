@@ -25,10 +25,8 @@ class SignedEnvelope:
     """A decoded envelope: the signed payload, and the stated ids of the signing keys.
 
     Attributes:
-        payload: the bytes.
         statement: the payload as data, canonical and so unambiguous.
         keyids: as stated; see `signed_by`.
-        envelope: the library's.
     """
 
     payload: bytes

@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import canonical, file_digest
-from rrpolicy.errors import PolicyError, Problem, RequirementError
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.report_blocks import Fact
 from rrpolicy.safe_io.document import UnreadableError
-from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers
+from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers, read_signers
 from rrpolicy.signing.envelope import SignedEnvelope, read_envelope, verified_key_ids
-from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX
+from rrpolicy.signing.signing import RECALLED, RELEASE, SUFFIX, approval_path
 from rrpolicy.signing.signing_keys import TrustedKey
 from rrpolicy.signing.statement import (
+    PREFIX,
     RECALL,
+    RESULT,
     STATEMENT,
     approval_statement,
     audit_digests,
     claimed_audit_digests,
     release_statement,
 )
-from rrpolicy.signing.verification_result import PREFIX, RESULT
-from rrpolicy.verification.outcome import (
-    UNSIGNED_CODE,
-    Check,
-    Verification,
-    VerificationLevel,
-)
+from rrpolicy.verification.outcome import UNSIGNED_CODE, Log, Verification, VerificationLevel
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Policy
+
 
 FOREIGN_STATEMENT = "RR137"
 VERIFIED, SIGNED, APPROVAL_SIGNED = "Verified", "Signed", "Policy approved"
@@ -52,13 +54,8 @@ def verify_signatures(
 ) -> Verification:
     """Return a verification extended by the checks of signatures.
 
-    Args:
-        bundle: the folder, or public/ alone with its statements in the same folder.
-        found: verification of the bundle.
-        keys: each of which must have signed the release.
-        auditors: keys, each of which must have signed a verification of it.
-        allowed: the people who may sign in the roles that the release requires; None without such a file.
-        unsigned: the release was just made: the signatures that it requires are undecided.
+    Each of `keys` must have signed the release, each of `auditors` a verification of it. If `unsigned`, the release was
+    just made, and the signatures that it requires are undecided.
     """
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     folder = (bundle if public != bundle else bundle.parent) / ATTESTATIONS_FOLDER
@@ -93,6 +90,7 @@ def verify_signatures(
     asked = bool(needed or manifest.require_roles or manifest.require_approval)
     unnamed = gathered.release is not None and not keys and allowed is None
     undecided = ("who signed the release (--signed-by)",) if unnamed or (asked and unsigned) else ()
+    first_named = {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
     return replace(
         found,
         checks=(*found.checks, *gathered.checks),
@@ -100,7 +98,7 @@ def verify_signatures(
         undecided=(*found.undecided, *undecided),
         notes=(
             *found.notes,
-            *(f"the release is signed by {trusted}" for trusted in _unique_keys(keys) if trusted.key.keyid in by),
+            *(f"the release is signed by {trusted}" for trusted in first_named if trusted.key.keyid in by),
             *(f"the release is signed by {name}, as {', '.join(roles)}" for name, roles in held.people.items()),
             *held.distrusted,
             *_trusted_results(gathered, (*keys, *auditors)),
@@ -138,14 +136,7 @@ def trust_date(allowed: AllowedSigners | None) -> date:
 
 
 def refuse_recalled(bundle: Path) -> None:
-    """Refuse a release with a signed notice of recall.
-
-    Args:
-        bundle: the folder, or public/ alone.
-
-    Raises:
-        RequirementError: RR133.
-    """
+    """Refuse a release with a signed notice of recall (RR133)."""
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     notice = public.parent / ATTESTATIONS_FOLDER / RECALLED
     if not notice.is_file() or not (public / MANIFEST_FILE).is_file():
@@ -182,9 +173,6 @@ def attestation_facts(bundle: Path) -> tuple[Fact, ...]:
     """Return the verifiers and signers of a release from the statements in its folder: day, level and key.
 
     Signing keys are as stated in the envelopes, unchecked: `verify_signatures` checks them for given keys.
-
-    Args:
-        bundle: the folder of the release.
     """
     found, public = [], bundle / "public"
     for path in sorted((bundle / ATTESTATIONS_FOLDER).glob(f"*{SUFFIX}")):
@@ -220,21 +208,13 @@ def _key_names(envelope: SignedEnvelope) -> str:
     return f"the key{'s' * (len(keys) > 1)} {', '.join(keys)}"
 
 
-class _StatementFindings:
-    """Collects findings on the statements."""
+@dataclass(slots=True)
+class _StatementFindings(Log):
+    """The findings on the statements, and those of this release."""
 
-    def __init__(self) -> None:
-        self.checks: list[Check] = []
-        self.problems: list[Problem] = []
-        self.release: SignedEnvelope | None = None
-        self.approval: SignedEnvelope | None = None
-        self.results: dict[str, SignedEnvelope] = {}
-
-    def check(self, name: str, passed: bool, code: str, failure: str) -> bool:
-        self.checks.append(Check(name, VerificationLevel.PUBLIC, passed, "" if passed else failure))
-        if not passed:
-            self.problems.append(Problem(code, failure))
-        return passed
+    release: SignedEnvelope | None = None
+    approval: SignedEnvelope | None = None
+    results: dict[str, SignedEnvelope] = field(default_factory=dict)
 
 
 def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, manifest: Manifest) -> None:
@@ -321,11 +301,6 @@ def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
     return right and f"public/{MANIFEST_FILE}" in subjects and subjects.keys() <= files.keys()
 
 
-def _unique_keys(keys: Sequence[TrustedKey]) -> Iterable[TrustedKey]:
-    """Return each key once, by its first name."""
-    return {trusted.key.keyid: trusted for trusted in reversed(keys)}.values()
-
-
 def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -> list[str]:
     """Return the results signed by a trusted key."""
     named = []
@@ -335,3 +310,45 @@ def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -
             when = result.statement["predicate"].get("timeCreated", "")
             named.append(f"{ATTESTATIONS_FOLDER}/{name} is signed by {by}: verified on {when}")
     return named
+
+
+def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
+    """Refuse a policy without a current approval; put the approval into the release that is made under it.
+
+    If matrices are withheld, the approval is not put there: it could confirm a guess of the policy.
+
+    Raises:
+        RefusedError: RR417 if the policy requires an approval and there is none, or it is for another policy, or not
+            signed by the required people.
+        PolicyError: RR2xx for the file of allowed signers.
+    """
+    place, required = approval_path(file), policy.release.require_approval
+    if not os.path.lexists(place):
+        if required:
+            raise _not_approved_error(policy, f"is not approved: there is no {place}", file)
+        return
+    try:
+        found = read_envelope(place)
+    except UnreadableError as error:
+        raise _not_approved_error(policy, f"has an approval that cannot be read: {error}", file) from error
+    if found.payload != approval_statement(policy.name, policy.version, policy.digest(), policy.governance.digest()):
+        raise _not_approved_error(policy, f"is not what was approved: {place} is of another policy or decision", file)
+    _require_signatures(policy, file, found, day)
+    if not policy.release.withholds:
+        folder = into / ATTESTATIONS_FOLDER
+        folder.mkdir()
+        (folder / APPROVAL_FILE).write_bytes(found.written())
+
+
+def _require_signatures(policy: Policy, file: Path, found: SignedEnvelope, day: date) -> None:
+    settings = policy.release
+    if settings.signers is None:
+        return
+    held = check_signers(found, read_signers(Path(policy.folder) / settings.signers, day).signers, day)
+    if held.lacking(settings.require_approval):
+        raise _not_approved_error(policy, f"is not approved: {held.why(settings.require_approval)}", file)
+
+
+def _not_approved_error(policy: Policy, why: str, file: Path) -> RefusedError:
+    hint = f"who approves it, as it stands now, signs it: `rrpolicy sign {file} --key FILE`"
+    return RefusedError(Problem("RR417", f"the policy '{policy.name}' {why}", policy.place("release"), hint=hint))

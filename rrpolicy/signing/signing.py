@@ -8,30 +8,19 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.errors import (
-    PolicyError,
-    Problem,
-    RefusedError,
-    RequirementError,
-    write_error,
-)
+from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, write_error
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
-from rrpolicy.signing.envelope import (
-    SignedEnvelope,
-    add_signature,
-    new_envelope,
-    read_envelope,
-)
+from rrpolicy.signing.envelope import SignedEnvelope, add_signature, new_envelope, read_envelope
 from rrpolicy.signing.statement import (
     APPROVAL,
     approval_statement,
     bundle_statement,
     recall_statement,
+    verification_statement,
 )
-from rrpolicy.signing.verification_result import verification_statement
 from rrpolicy.verification.outcome import Verification
 from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER, verify
 
@@ -70,11 +59,6 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
     The bundle's statement is signed, after a verification without the table; verify with the table first for a higher
     level.
 
-    Args:
-        bundle: the folder with public/ and audit/.
-        signer: the key.
-        plugins: distributions that the bundle may import.
-
     Raises:
         RequirementError: RR110 to RR137 if the bundle does not verify; nothing is signed.
         PolicyError: RR260 if it is no bundle with audit/.
@@ -100,12 +84,6 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
 
 def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, now: datetime) -> Signature:
     """Sign a verification that passed.
-
-    Args:
-        bundle: the folder.
-        found: the verification.
-        signer: the auditor's key.
-        now: time of the verification.
 
     Raises:
         RequirementError: if the release is not verified; nothing is signed.
@@ -133,11 +111,6 @@ def approval_path(policy: Path) -> Path:
 def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
     """Approve a policy, or add a signature to an approval; an approval of an earlier version is replaced.
 
-    Args:
-        policy: from its file.
-        file: of the policy.
-        signer: the approver's key.
-
     Raises:
         RefusedError: RR431 if this key has approved it, or the path holds another file; RR407, RR408.
     """
@@ -157,12 +130,6 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
 
 def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
     """Add to the signatures of a release a signed notice that it is no longer to be used.
-
-    Args:
-        bundle: the folder.
-        reason: in words.
-        signer: the key.
-        now: time of the recall.
 
     Raises:
         PolicyError: RR250 if the reason is empty; RR260 if there is no release.

@@ -32,8 +32,6 @@ class TrustedKey:
     """A public key that a verifier trusts.
 
     Attributes:
-        name: of its file.
-        key: the key.
         least: for an auditor, the lowest accepted verification level.
     """
 
@@ -48,9 +46,6 @@ class TrustedKey:
 def signing_passphrase(*, new: bool = False) -> bytes:
     """Return the passphrase of a signing key, from the environment or else from the terminal.
 
-    Args:
-        new: for a new key, so that it is entered twice.
-
     Raises:
         RefusedError: RR430 if there is no passphrase, it is too short, or the two differ.
     """
@@ -63,12 +58,7 @@ def signing_passphrase(*, new: bool = False) -> bytes:
 def make_signing_key(path: Path, secret: bytes | None) -> str:
     """Write a new key pair into a folder: the private key in a file that only its owner may read, and the public one.
 
-    Args:
-        path: of the private key; the public one has `.pub` added.
-        secret: the passphrase; None for a key protected only by its file.
-
-    Returns:
-        The id of the key.
+    Return the id of the key. The public key's path has `.pub` added. Without `secret` only the file protects the key.
 
     Raises:
         RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
@@ -100,9 +90,7 @@ def public_path(path: Path) -> Path:
 def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
     """Read a private key to sign with.
 
-    Args:
-        path: of the PEM file.
-        secret: the passphrase; None to enter it on the terminal if the file needs one.
+    Without `secret` the passphrase is entered on the terminal if the file needs one.
 
     Raises:
         RefusedError: RR430 if it is no such key, if others may read it, or the passphrase is wrong.
@@ -126,11 +114,7 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
 
 
 def read_public(path: Path) -> SSlibKey:
-    """Read a public key to verify with.
-
-    Raises:
-        RefusedError: RR430 if it is no such key.
-    """
+    """Read a public key to verify with (RR430 if it is no such key)."""
     key = parse_public_key(_read_key_file(path))
     if key is None:
         raise _key_error(f"{path} is no public Ed25519 key")
@@ -152,11 +136,7 @@ def parse_public_key(content: bytes) -> SSlibKey | None:
 
 
 def read_trusted_keys(paths: Iterable[str | os.PathLike[str]]) -> list[TrustedKey]:
-    """Read the public keys that a verifier trusts.
-
-    Raises:
-        RefusedError: RR430 if one is no public key.
-    """
+    """Read the public keys that a verifier trusts (RR430 if one is no public key)."""
     return [TrustedKey(Path(path).name, read_public(Path(path))) for path in paths]
 
 

@@ -6,18 +6,23 @@ trusts its digests of audit/, and checks the rest.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import rrpolicy
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.manifest import digest_with_tag
 from rrpolicy.canonical_json import Json, canonical, file_digest
+from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization.writing import plain, record
+from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PAYLOAD = "application/vnd.in-toto+json"
@@ -39,9 +44,7 @@ class AuditDigests:
     """The statement's digests of audit/: SHA-256 in hexadecimal digits.
 
     Attributes:
-        record: of audit.json.
         policy_file: of the policy as written; None if it is not in the bundle.
-        plan: of the executed plan.
     """
 
     record: str
@@ -50,13 +53,7 @@ class AuditDigests:
 
 
 def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dict[str, Json]:
-    """Return the statement of a release.
-
-    Args:
-        manifest: release.json, whose digests of the other files are checked elsewhere.
-        file: digest of its bytes.
-        audit: digests of audit/.
-    """
+    """Return the statement of a release."""
     public = {f"public/{name}": _hex(told) for name, told in manifest.files.items()}
     subjects = {f"public/{MANIFEST_FILE}": _hex(file), **public, f"audit/{auditing.AUDIT_FILE}": audit.record}
     stated = plain(record(manifest))
@@ -83,11 +80,7 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
 def approval_statement(name: str, version: str, policy: str, governance: str) -> bytes:
     """Return the bytes by which a policy is approved: its meaning, declarations and approvals.
 
-    Args:
-        name: of the policy.
-        version: likewise.
-        policy: SHA-256 of the resolved policy.
-        governance: digest of declarations and approvals.
+    `policy` is the SHA-256 of the resolved policy, `governance` the digest of declarations and approvals.
     """
     subjects = {"policy": policy, "governance": governance}
     return canonical(
@@ -103,10 +96,7 @@ def approval_statement(name: str, version: str, policy: str, governance: str) ->
 def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
     """Return the bytes by which a release is recalled.
 
-    Args:
-        bundle: its folder.
-        reason: in words.
-        when: the time, in the format of ISO 8601.
+    `when` is in the format of ISO 8601.
     """
     return canonical(
         {
@@ -126,9 +116,6 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
 def bundle_statement(bundle: Path) -> bytes:
     """Return the bytes by which a bundle's release is signed.
 
-    Args:
-        bundle: the folder with public/ and audit/.
-
     Raises:
         PolicyError: RR260, RR261 if there is no readable release.
         ValueError: if audit.json cannot be read.
@@ -142,10 +129,8 @@ def bundle_statement(bundle: Path) -> bytes:
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
     """Return a statement's digests of audit/, from its files.
 
-    Args:
-        folder: audit/.
-        withheld: the release withholds its matrices. The statement then contains no digest that could confirm a guess
-            of them: the plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
+    If the release withholds its matrices, the statement contains no digest that could confirm a guess of them: the
+    plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
 
     Raises:
         OSError: if one cannot be read.
@@ -179,3 +164,62 @@ def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
 
 def _hex(digest: str) -> str:
     return digest.removeprefix("sha256:")
+
+
+RESULT = "https://in-toto.io/attestation/svr/v0.2"
+VERIFIER = f"urn:rrpolicy:verifier:{rrpolicy.__version__}"
+PREFIX = "RRPOLICY"
+CONDITIONAL = "CONDITIONAL"
+
+
+def verification_statement(bundle: Path, found: Verification, now: datetime) -> bytes:
+    """Return the bytes that an auditor signs (RR260 if there is no readable release)."""
+    public = bundle / "public" if (bundle / "public").is_dir() else bundle
+    manifest = read_release(public)
+    subjects = {f"public/{MANIFEST_FILE}": file_digest(public / MANIFEST_FILE)}
+    record = bundle / "audit" / auditing.AUDIT_FILE
+    if found.level > VerificationLevel.PUBLIC:
+        subjects[f"audit/{auditing.AUDIT_FILE}"] = file_digest(record)
+    document: dict[str, Json] = {
+        "_type": STATEMENT,
+        "subject": [{"name": n, "digest": {"sha256": d.removeprefix("sha256:")}} for n, d in subjects.items()],
+        "predicateType": RESULT,
+        "predicate": {
+            "verifier": {
+                "id": VERIFIER,
+                "policies": [
+                    {
+                        "name": f"{manifest.policy.name} {manifest.policy.version}",
+                        "digest": {"sha256": manifest.policy.digest.removeprefix("sha256:")},
+                    }
+                ],
+            },
+            "timeCreated": now.isoformat(timespec="seconds"),
+            "properties": [*sorted(set(verified_properties(found, withheld=manifest.withholds)))],
+        },
+    }
+    return canonical(document)
+
+
+def verified_properties(found: Verification, *, withheld: bool = False) -> Iterator[str]:
+    """Yield the verified properties, each under a separate name; failed, undecided and unverified ones are omitted.
+
+    A level includes those below it. A requirement that holds given the published parameters has a different name, so
+    that it is not read as unconditional. Limits are omitted if the release withholds its matrices, which may follow
+    from them.
+    """
+    for level in VerificationLevel:
+        if level <= found.level:
+            yield f"{PREFIX}_VERIFIED_{level.word.upper()}"
+    for finding in (each.withheld() if withheld else each for each in found.findings):
+        if finding.verdict is Verdict.SATISFIED:
+            said = _property_word(f"{finding.model}_{finding.requirement}" if finding.requirement else finding.code)
+            yield f"{PREFIX}_HOLDS_{said}" + (f"_{CONDITIONAL}" if finding.given else "")
+    if found.reproduced:
+        yield f"{PREFIX}_DRAWN_AGAIN"
+
+
+def _property_word(text: str) -> str:
+    """Return text in capitals with underscores, with numbers and comparisons kept distinct."""
+    spelled = text.replace(">=", " at least ").replace("<=", " at most ").replace("/", " of ").replace(".", " point ")
+    return re.sub(r"[^A-Z0-9]+", "_", spelled.upper()).strip("_")

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.planning.policy_opening import PolicyLike, reopen_policy
+from rrpolicy.options import CheckTableOptions, to_path
+from rrpolicy.planning.policy_opening import reopen_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.tempdirs import scratch_folder
@@ -21,38 +21,33 @@ from rrpolicy.table_risk.risks import PopulationOptions
 from rrpolicy.table_risk.table import TableCheck, TableRiskRequest, measure_table
 
 
-def run_table_check(  # noqa: PLR0917 each is another thing
-    handed: InputTable,
-    table: str | None,
-    known: Sequence[str] | None,
-    sensitive: Sequence[str] | None,
-    policy: PolicyLike | None,
-    thresholds: Mapping[str, Any],
-    suppressed: str | None,
-    said: PopulationOptions,
-    root: Path | None,
-    plugins: Sequence[str],
-) -> TableCheck:
+def run_table_check(handed: InputTable, options: CheckTableOptions, said: PopulationOptions) -> TableCheck:
     """Measure a table; see `rrpolicy.check_table` for the arguments and errors."""
-    found = None if policy is None else reopen_policy(policy, root=root)
+    policy, known, sensitive = options["policy"], options["qi"], options["sensitive"]
+    thresholds = {name: value for name, value in options.items() if name not in _OF_CALL}
+    found = None if policy is None else reopen_policy(policy, root=to_path(options["root"]))
     listed = () if found is None else found.policy.plugins
-    loaded = load_registry([*listed, *plugins]) if found is None or plugins else found.registry
+    loaded = load_registry([*listed, *options["plugins"]]) if found is None or options["plugins"] else found.registry
     reference = {} if said.reference is None else said.reference.engines
     registry = loaded.opening({**handed.engines, **reference})
     with registry.naming_engines(), scratch_folder() as spilled:
         asked = TableRiskRequest(
             handed.uri or "",
-            table,
+            options["table"],
             None if known is None else tuple(known),
             None if sensitive is None else tuple(sensitive),
             None if found is None else found.policy,
             tuple(threshold_requirements(registry, thresholds)),
-            suppressed,
+            options["suppressed"],
             said,
         )
         return measure_table(asked, registry, spilled.folder)
 
 
+_OF_CALL = frozenset(
+    {"qi", "sensitive", "policy", "table", "weights", "reference", "suda", "suppressed", "root", "plugins"}
+)
+"""Options of a call that are no thresholds."""
 _OF_ANY = ("sampling_fraction",)
 """Names that are both options of a call and of some models."""
 

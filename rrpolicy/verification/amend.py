@@ -15,12 +15,7 @@ from rrpolicy.bundle import manifest as manifests
 from rrpolicy.bundle.audit import AUDIT_FILE
 from rrpolicy.bundle.pages import rendered_report_files
 from rrpolicy.canonical_json import Json, pretty
-from rrpolicy.errors import (
-    PolicyError,
-    Problem,
-    RefusedError,
-    write_error,
-)
+from rrpolicy.errors import PolicyError, Problem, RefusedError, write_error
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
 from rrpolicy.reports.report_builder import parse_report
@@ -30,15 +25,7 @@ from rrpolicy.verification.verify import APPROVAL_FILE, ATTESTATIONS_FOLDER
 
 
 def require_unsigned(bundle: Path, what: str) -> None:
-    """Refuse to write into a release that is signed, before anything is read.
-
-    Args:
-        bundle: the folder.
-        what: the addition, such as `the test`.
-
-    Raises:
-        RefusedError: RR553.
-    """
+    """Refuse to write into a release that is signed, before anything is read (RR553)."""
     signed = bundle / ATTESTATIONS_FOLDER
     if signed.is_dir() and any(file.name != APPROVAL_FILE for file in signed.iterdir()):
         message = (
@@ -55,13 +42,6 @@ def amend_audit(
     bundle: Path, name: str, document: Mapping[str, Json], shown: Callable[[Report], Report], registry: Registry
 ) -> None:
     """Put a document into audit/ and print the audit report with it, replacing an earlier one.
-
-    Args:
-        bundle: the folder, verified.
-        name: of the file.
-        document: its contents.
-        shown: adds it to the report.
-        registry: of the plugins; the report's renderers among them.
 
     Raises:
         PolicyError: RR257 if a renderer of the report is not loaded, RR259 if report.json cannot be read.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -16,15 +16,20 @@ from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.options import AttackOptions
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.registry import Registry
 from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
 from rrpolicy.verification.amend import amend_audit
-from rrpolicy.verification.attack_checks import attack_target
 from rrpolicy.verification.audit import verify_records
-from rrpolicy.verification.source_consistency import false_alarm_text, goodness_of_fit_finding, record_count_problem
+from rrpolicy.verification.source_consistency import (
+    attack_target,
+    false_alarm_text,
+    goodness_of_fit_finding,
+    record_count_problem,
+)
 from rrpolicy.verification.verify import no_source_error, open_claimed_source
 
 if TYPE_CHECKING:
@@ -37,10 +42,7 @@ if TYPE_CHECKING:
 def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> None:
     """Put a test into audit/ and print the audit report with it, replacing an earlier test.
 
-    Args:
-        bundle: the folder, verified.
-        found: of it, and of it together with others; its digest is the first.
-        registry: of the plugins; the report's renderers among them.
+    The bundle's digest is the first of `found`.
 
     Raises:
         PolicyError: as `amend_audit`.
@@ -51,14 +53,7 @@ def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> 
 
 @frozen
 class AttackedBundle:
-    """A bundle with verified files, with its source.
-
-    Attributes:
-        digest: of release.json.
-        registry: of the plugins that it names and the caller allows.
-        original: the table that was released.
-        target: of the attack.
-    """
+    """A bundle with verified files, with its source."""
 
     digest: str
     registry: Registry
@@ -66,27 +61,11 @@ class AttackedBundle:
     target: AttackTarget
 
 
-def attack(
-    bundles: Sequence[Path],
-    tables: Sequence[InputTable],
-    *,
-    folder: str = ".",
-    plugins: Sequence[str] = (),
-    write: bool = False,
-    progress: Callable[[str, float], None] = lambda *_: None,
-) -> AttackReport:
-    """Attack bundles; see `rrpolicy.attack`.
-
-    Args:
-        bundles: each with public/ and audit/.
-        tables: the original table of all, or that of each.
-        folder: the start of a relative uri.
-        plugins: distributions that may be imported if a bundle names them.
-        write: put the results for the first bundle, and for it together with the others, into its audit/.
-        progress: called with (current step, share done).
-    """
+def attack(bundles: Sequence[Path], tables: Sequence[InputTable], options: AttackOptions) -> AttackReport:
+    """Attack bundles; see `rrpolicy.attack`. `tables` are the original table of all, or that of each."""
     from rrpolicy.verification.amend import require_unsigned
 
+    plugins, write, progress = options["plugins"], options["write"], options["progress"]
     sure = len(tables) == len(bundles)
     if not sure and len(tables) > 1:
         message = f"{len(bundles)} releases and {len(tables)} tables are named"
@@ -99,7 +78,7 @@ def attack(
             progress("opening", number / len(bundles) / 2)
             given = tables[min(number, len(tables) - 1)]
             table = number if given.engines else [other.uri for other in tables].index(given.uri)
-            opened.append(_open_attacked_bundle(stack, bundle, given, table, folder, plugins, sure=sure))
+            opened.append(_open_attacked_bundle(stack, bundle, given, table, plugins, sure=sure))
         progress("attacking", 0.5)
         original = opened[0].original
         targets, on_each = run_on_each([each.target for each in opened], sure=sure)
@@ -120,19 +99,12 @@ def attack(
     return found
 
 
-def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
-    stack: ExitStack, bundle: Path, given: InputTable, table: int, folder: str, plugins: Sequence[str], *, sure: bool
+def _open_attacked_bundle(
+    stack: ExitStack, bundle: Path, given: InputTable, table: int, plugins: Sequence[str], *, sure: bool
 ) -> AttackedBundle:
-    """Open a bundle with its table.
+    """Open a bundle with its table, whose number among the tables is `table`.
 
-    Args:
-        stack: closes what is opened.
-        bundle: the folder.
-        given: the table.
-        table: its place among those that were named.
-        folder: the start of a relative uri.
-        plugins: distributions that may be imported.
-        sure: whether the caller states that it is the table of this very release; it may not be if several have one.
+    `sure`: the caller states that it is the table of this very release, which it may not be if several have one.
 
     Raises:
         RequirementError: RR110 to RR137 if the bundle is inconsistent, or surely of another table.
@@ -141,7 +113,7 @@ def _open_attacked_bundle(  # noqa: PLR0917 each is another thing
         message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
     spilled = stack.enter_context(scratch_folder()).folder
-    side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "", start=folder)
+    side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "")
     if side.manifest.collected is not None:
         raise no_source_error(bundle)
     stack.enter_context(side.registry.naming_engines())

@@ -12,8 +12,7 @@ from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
 from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
-from rrpolicy.bundle.audit import read_assessment
-from rrpolicy.bundle.realised_metrics import realised_findings
+from rrpolicy.bundle.audit import read_assessment, realised_findings
 from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
@@ -33,14 +32,15 @@ from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 from rrpolicy.verification.outcome import Log, VerificationLevel
-from rrpolicy.verification.parse_checks import log_unreadable
-from rrpolicy.verification.policy_checks import check_policy_declarations, check_waivers_at_release
 from rrpolicy.verification.public import RELEASE_PATH as RELEASE
 from rrpolicy.verification.public import PublicFolder, check_finding, verify_public
 from rrpolicy.verification.records import (
     check_files,
+    check_policy_declarations,
+    check_waivers_at_release,
     documents_equivalent,
     documents_identical,
+    log_unreadable,
     manifest_differences,
     read_checked_record,
     read_sealed_record,
@@ -91,10 +91,6 @@ class AuditFolder:
     """The contents of audit/.
 
     Attributes:
-        folder: audit/.
-        record: audit.json.
-        plan: that was executed.
-        stated: findings.json.
         policy: as its file states it; None if that cannot be read here.
         attacked: the adversarial test; None if none was written.
         compared: the alternatives of the release; None if none were written.
@@ -116,17 +112,11 @@ class AuditFolder:
 
 
 def verify_records(
-    bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str, start: str
+    bundle: Path, scratch: Path, plugins: Sequence[str], engines: Mapping[str, Source], *, uri: str
 ) -> tuple[PublicFolder, AuditFolder]:
     """Check public/ and audit/ of a bundle by themselves, and return them if they are consistent.
 
-    Args:
-        bundle: with both.
-        scratch: folder for sorting rows.
-        plugins: distributions that may be imported if the bundle names them.
-        engines: of tables in memory, by the scheme of their uris.
-        uri: of the table; "" if it is not available.
-        start: the start of a relative uri.
+    `uri` is "" if the table is not available.
 
     Raises:
         RequirementError: RR110 to RR137 if they are not.
@@ -137,22 +127,17 @@ def verify_records(
         side = verify_public(log, bundle / "public", scratch, plugins)
         if side is not None:
             side = replace(side, registry=side.registry.opening(engines))
-            audit = verify_audit(log, bundle / "audit", side, uri, start)
+            audit = verify_audit(log, bundle / "audit", side, uri)
     log.done(VerificationLevel.AUDIT).require()
     assert side is not None
     assert audit is not None
     return side, audit
 
 
-def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> AuditFolder | None:
+def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditFolder | None:
     """Check audit/ by itself and against public/; None if it is too broken for anything further.
 
-    Args:
-        log: takes the checks.
-        folder: audit/.
-        side: the public side.
-        uri: of the table, for the level source; "" if it is not available.
-        start: the start of a relative uri.
+    `uri` is "" if the table is not available.
 
     Raises:
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
@@ -172,7 +157,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
     _check_modes(log, folder)
     _check_reference(log, record, side)
     check_waivers_at_release(log, side.manifest, record)
-    plan = _read_plan(log, folder, side, uri, start)
+    plan = _read_plan(log, folder, side, uri)
     stated = _read_findings(log, folder)
     attacked = _read_attack_record(log, folder, side) if auditing.ATTACK_FILE in further else None
     compared = _read_comparison(log, folder, side) if auditing.COMPARISON_FILE in further else None
@@ -190,20 +175,20 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str, start: st
     return audit
 
 
-def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str, start: str) -> Plan | None:
+def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | None:
     """Read plan.json and check that it contains only the fields of a plan."""
     document = read_checked_record(log, folder / "plan.json", PLAN_SCHEMA)
     if document is None:
         return None
     try:
-        plan = Plan.from_json(document, side.registry, uri=uri, folder=start)
+        plan = Plan.from_json(document, side.registry, uri=uri, folder=".")
     except RRPolicyError as error:
         if isinstance(error, MissingNameError):
             side.registry.refuse_absent(error.what, error.name)
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
     failure = "audit/plan.json holds what is no part of a plan"
-    log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure, side.by)
+    log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure)
     return plan
 
 
@@ -268,10 +253,7 @@ def _check_modes(log: Log, folder: Path) -> None:
 
 def _check_reference(log: Log, record: Mapping[str, Any], side: PublicFolder) -> None:
     """Check that the audit record is about this public side."""
-    public = {
-        "digest": record_digest(side.manifest.to_json()),
-        "file": file_digest(side.folder / MANIFEST_FILE),
-    }
+    public = {"digest": record_digest(side.manifest.to_json()), "file": file_digest(side.folder / MANIFEST_FILE)}
     failure = "public/release.json is not the one that audit/audit.json was written for"
     log.check("audit.json: its release.json", record["public"] == public, "RR121", failure)
     for key, value in (
@@ -302,7 +284,7 @@ def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     policy = read_document(audit.folder / "policy.json")
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and documents_identical(policy, plan.policy.to_json())
-    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan", side.by)
+    log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan")
     planned = manifests.build_manifest(plan, Assessment((), ()), {}, label=None, test=False)
     differ = manifest_differences(
         side.manifest, replace(planned, mechanism=_canonical_mechanism_name(log, plan, side)), PLANNED
@@ -353,19 +335,13 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
     if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
         return
     for finding, found in zip(findings, shown, strict=True):
-        check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json", by=side.by)
+        check_finding(log, finding.up_to(Basis.RELEASE), found, where="findings.json")
     if public.withholds:
         _note_withheld_verdicts(log, findings, public.findings)
 
 
 def _note_withheld_verdicts(log: Log, findings: Sequence[Finding], told: Sequence[Finding]) -> None:
-    """Note the verdicts in audit/ of findings whose numbers public/ withholds.
-
-    Args:
-        log: takes them.
-        findings: recomputed from the plan.
-        told: as release.json states them.
-    """
+    """Note the verdicts in audit/ of findings whose numbers public/ withholds."""
     told_so = {f"{finding.model} {finding.requirement}" for finding in told}
     log.undecided[:] = [text for text in log.undecided if text not in told_so]
     log.confirm(RELEASE, "decoders")
@@ -399,11 +375,11 @@ def _policy_as_written(
             log.undecided.append("the policy as written (it extends a file that is not here)")
         else:
             failure = f"audit/{auditing.POLICY_FILE_NAME} cannot be read as a policy: {error.problems[0].message}"
-            log.again("policy.toml", False, "RR122", failure, side.by)  # noqa: FBT003 it fails
+            log.again("policy.toml", False, "RR122", failure)  # noqa: FBT003 it fails
         return None
     failure = "audit/policy.toml does not mean the policy that the release was made under"
-    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure, side.by)
-    check_policy_declarations(log, side.manifest, policy, RELEASE, side.by)
+    log.again("policy.toml", policy.digest() == plan.policy_digest, "RR122", failure)
+    check_policy_declarations(log, side.manifest, policy, RELEASE)
     if policy.mechanism.name not in side.registry.mechanisms:
         log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
     needed = set(auditing.policy_file_paths(toml, policy.files))
@@ -418,7 +394,7 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFold
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
         places = [place_to_json(finding.place) for finding in findings]
         failure = f"{file} names other lines of the policy than those that ask for its findings"
-        log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure, side.by)
+        log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure)
         log.confirm(file, "findings.place")
     asked_at = dict(zip(entry_identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
     log.findings[:] = [replace(found, place=asked_at.get(found.identity)) for found in log.findings]
@@ -436,7 +412,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         pairs = zip(assessment.findings, audit.stated.findings, strict=False)
         assessment = replace(assessment, findings=tuple(_with_stated_unit_count(*pair) for pair in pairs))
     for finding, stated in zip(assessment.findings, audit.stated.findings, strict=False):
-        check_finding(log, finding, stated, where="findings.json", by=side.by)
+        check_finding(log, finding, stated, where="findings.json")
         if uncounted and finding.verdict is Verdict.UNDECIDED:
             continue
         holds = finding.verdict is Verdict.SATISFIED
@@ -457,7 +433,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     )
     failure = "what the draw came to, as it was stated, is not what the source and the release give"
     agree = documents_equivalent(plain(audit.stated.attained), plain(came_to))
-    log.again("attained", agree, "RR132", failure, side.by)
+    log.again("attained", agree, "RR132", failure)
     recomputed = assessment.findings
     if uncounted:
         pairs = zip(recomputed, audit.stated.placed(audit.places).findings, strict=False)
@@ -467,7 +443,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     expected = manifests.build_manifest(plan, assessment, {}, label=None, test=False)
     differ = manifest_differences(side.manifest, expected, ("assumptions",))
     failure = "release.json does not state the assumptions that the findings rest on"
-    log.again("assumptions", not differ, "RR124", failure, side.by)
+    log.again("assumptions", not differ, "RR124", failure)
     for file in (RELEASE, FINDINGS):
         log.confirm(file, *([] if uncounted else ["findings"]), "utility", "attained")
     log.findings[:] = recomputed
@@ -491,13 +467,7 @@ def verify_tuning_table(
 ) -> None:
     """Check that the plan's parameters were chosen on a table; undecided if it is not available.
 
-    Args:
-        log: takes the check.
-        audit: the audit side.
-        side: the public side.
-        original: the source; the other table is read under the same policy.
-        uri: of the other table.
-        scratch: for reading it.
+    The other table, at `uri`, is read under the same policy.
 
     Raises:
         DataError: RR3xx if it cannot be read.

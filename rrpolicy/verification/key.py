@@ -13,21 +13,11 @@ from rrpolicy.bundle.execute import draw_streams, draw_to_folder
 from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Origin
-from rrpolicy.planning.keys import (
-    KeyFile,
-    SeriesKey,
-    keyed_fingerprint,
-    series_id,
-)
+from rrpolicy.planning.keys import KeyFile, SeriesKey, keyed_fingerprint, series_id
 from rrpolicy.planning.ledger_account import draw_id
 from rrpolicy.planning.plan import make_plan, reference_fingerprint
 from rrpolicy.planning.series import table_series
-from rrpolicy.verification.audit import (
-    CHOICE_FIELDS,
-    PLAN_PATH,
-    RECORD_PATH,
-    AuditFolder,
-)
+from rrpolicy.verification.audit import CHOICE_FIELDS, PLAN_PATH, RECORD_PATH, AuditFolder
 from rrpolicy.verification.outcome import Log, VerificationLevel
 from rrpolicy.verification.public import RELEASE_PATH as RELEASE
 from rrpolicy.verification.public import PublicFolder
@@ -163,8 +153,8 @@ def _check_plan_choice(  # noqa: PLR0917 each is another thing
         return
     if (plan.plan_on is not None and plan_on is None) or plan.reference != reference_fingerprint(original):
         return
-    if side.by:
-        log.undecided.append(f"how the mechanism chose: planned by {side.by}; verify with that version")
+    if log.by:
+        log.undecided.append(f"how the mechanism chose: planned by {log.by}; verify with that version")
         return
     policy = replace(plan.policy, mechanism=replace(plan.policy.mechanism, plan_on=plan_on))
     other = (

@@ -183,7 +183,10 @@ class Verification(GatedResult):
 
 @dataclass(slots=True)
 class Log:
-    """Gathers checks of a bundle; a failure does not stop the rest."""
+    """Gathers checks of a bundle; a failure does not stop the rest.
+
+    `by` names the versions that wrote the bundle; "" if it was this one.
+    """
 
     level: VerificationLevel = VerificationLevel.PUBLIC
     checks: list[Check] = field(default_factory=list)
@@ -196,6 +199,7 @@ class Log:
     reproduced: str | None = None
     policy: str = ""
     version: str = ""
+    by: str = ""
 
     def check(
         self, name: str, passed: bool, code: str, failure: str, detail: str = "", *, hint: str | None = None
@@ -206,16 +210,9 @@ class Log:
             self.problems.append(Problem(code, failure, hint=hint))
         return passed
 
-    def again(self, name: str, agrees: bool, code: str, failure: str, by: str) -> bool:
-        """Note a comparison with a regenerated part; one made by another version may differ, and is then undecided.
-
-        Args:
-            name: of the regenerated part.
-            agrees: whether it is the same.
-            code: of the problem if it is not.
-            failure: the message of that problem.
-            by: the versions that wrote the bundle; "" if it was this one.
-        """
+    def again(self, name: str, agrees: bool, code: str, failure: str, by: str | None = None) -> bool:
+        """Note a comparison with a regenerated part; one made by another version may differ, and is then undecided."""
+        by = self.by if by is None else by
         if agrees or not by:
             return self.check(name, agrees, code, failure)
         self.undecided.append(f"{name}: written by {by}; verify with that version")

@@ -23,26 +23,15 @@ from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import count_released_rows
 from rrpolicy.channels.self_check import channel_contradictions, unverified_components
-from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection.answers import implausibilities
 from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
-from rrpolicy.formats.format import (
-    MAX_FILES,
-    UnlikeSpecError,
-    file_count,
-    file_name,
-)
+from rrpolicy.formats.format import MAX_FILES, UnlikeSpecError, file_count, file_name
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.manifest.manifest import (
-    MANIFEST_FILE,
-    Data,
-    Manifest,
-    ReleasedAttribute,
-    StatedRequirement,
-)
+from rrpolicy.manifest.manifest import MANIFEST_FILE, Data, Manifest, ReleasedAttribute, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.derived_statistics import RELEASED
@@ -56,8 +45,8 @@ from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain, record
 from rrpolicy.verification.outcome import Log
-from rrpolicy.verification.policy_checks import check_declarations
 from rrpolicy.verification.records import (
+    check_declarations,
     check_files,
     documents_equivalent,
     documents_identical,
@@ -100,11 +89,7 @@ class PublicFolder:
     """The contents of public/.
 
     Attributes:
-        folder: public/.
-        manifest: release.json.
         registry: of the plugins that the manifest names and the caller allows.
-        channel: as published.
-        by: the software that wrote it, in words; "" if it is the one that is running.
         readable: its data files are present and are the tables that it describes.
     """
 
@@ -112,7 +97,6 @@ class PublicFolder:
     manifest: Manifest
     registry: Registry
     channel: Channel
-    by: str
     readable: bool = False
 
     @cached_property
@@ -124,23 +108,11 @@ class PublicFolder:
 
 
 def verify_public(
-    log: Log,
-    public: Path,
-    scratch: Path,
-    plugins: Sequence[str] = (),
-    today: date | None = None,
-    *,
-    rows: bool = True,
+    log: Log, public: Path, scratch: Path, plugins: Sequence[str] = (), today: date | None = None, *, rows: bool = True
 ) -> PublicFolder | None:
     """Check public/ by itself; None if it is too broken for anything further.
 
-    Args:
-        log: takes the checks.
-        public: the folder.
-        scratch: for reading the data files.
-        plugins: distributions that the caller allows.
-        today: the day on which review dates are checked; default: today.
-        rows: the data files are available; otherwise their checks are undecided.
+    Without `rows` the checks of the data files are undecided.
 
     Raises:
         RefusedError: RR404 if a plugin that the caller lists is missing, RR412 if the release needs one that the caller
@@ -168,7 +140,8 @@ def verify_public(
     asked = frozenset() if manifest.collected is None else frozenset({QUESTIONNAIRE})
     if manifest.collected is not None:
         _check_questionnaire(log, side)
-    data = _data_file_paths(side) | asked
+    files = (_expected_table_files(manifest.data, spec.name) for spec in side.channel.tables())
+    data = asked.union(*files)
     present = all((public / path).is_file() for path in data)
     known = manifest.data.format in side.registry.formats
     regenerated = derived_public_files(manifest, side.folder, side.registry.formats) if present and known else {}
@@ -178,7 +151,7 @@ def verify_public(
     for path, content in regenerated.items():
         failure = f"public/{path} is not what the manifest and the data give"
         agrees = manifest.files.get(path) == digest(content)
-        log.again(f"public/{path}: written again", agrees, "RR120", failure, side.by)
+        log.again(f"public/{path}: written again", agrees, "RR120", failure)
     side = replace(side, readable=_check_data(log, side, scratch))
     _check_findings(log, side, scratch if side.readable else None)
     if side.readable:
@@ -188,12 +161,12 @@ def verify_public(
 
 def _read_public_folder(log: Log, public: Path, manifest: Manifest, plugins: Sequence[str]) -> PublicFolder | None:
     registry = load_allowed(manifest.software, plugins)
-    by = "" if software_matches(manifest.software, registry) else software_text(manifest.software)
+    log.by = "" if software_matches(manifest.software, registry) else software_text(manifest.software)
     if manifest.data.format not in registry.formats:
         registry.refuse_absent("format", manifest.data.format)
     try:
         with registry.naming_absent():
-            return PublicFolder(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds), by)
+            return PublicFolder(public, manifest, registry, channel_from_json(manifest.channel, registry.kinds))
     except DataError as error:
         log.check("channel", False, "RR118", f"the field 'channel' of release.json: {error.problems[0].message}")  # noqa: FBT003
         return None
@@ -216,8 +189,7 @@ def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Man
 def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
     """Check that the manifest's copies of the channel, findings and policy equal the originals.
 
-    Returns:
-        Whether they do; all further checks use that description.
+    Return whether they do; all further checks use that description.
     """
     before = len(log.problems)
     channel, manifest = side.channel, side.manifest
@@ -277,7 +249,7 @@ def _check_questionnaire(log: Log, side: PublicFolder) -> None:
     failure = f"public/{QUESTIONNAIRE} asks other questions than the release answers, or randomises them otherwise"
     log.check("questionnaire: of this release", agrees, "RR525", failure)
     failure = f"public/{QUESTIONNAIRE} does not promise what its channel keeps"
-    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure, side.by)
+    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure)
     log.claim(f"public/{QUESTIONNAIRE}", "how numbers become categories, and what is no category", "questions")
     log.undecided.append(COLLECTED)
 
@@ -292,10 +264,6 @@ def _check_plausibility(log: Log, side: PublicFolder, table: ReleasedTable) -> N
     if found.problem is None:
         why = list(implausibilities(product, [found.counts[s] for s in single], found.records))
         log.check("collected: plausible", not why, "RR525", f"this was not collected so: {'; '.join(why)}")
-
-
-def _data_file_paths(side: PublicFolder) -> set[str]:
-    return {name for spec in side.channel.tables() for name in _expected_table_files(side.manifest.data, spec.name)}
 
 
 def _expected_table_files(data: Data, table: str) -> list[str]:
@@ -366,10 +334,7 @@ def _check_table(log: Log, side: PublicFolder, scratch: Path, name: str) -> None
 def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     """Recompute every finding determined by the channel, the number of records and the data files.
 
-    Args:
-        log: of the verification.
-        side: public/.
-        scratch: for reading the data files; None if they cannot be read.
+    Without `scratch` the data files cannot be read.
     """
     manifest = side.manifest
     if manifest.withholds:
@@ -388,7 +353,7 @@ def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
         return
     for finding, stated in zip(findings, manifest.findings, strict=True):
-        check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json", by=side.by)
+        check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json")
         if finding.basis is Basis.ORIGINAL or finding.verdict is Verdict.UNDECIDED:
             log.undecided.append(f"{finding.model} {finding.requirement}")
             log.claim(RELEASE_PATH, "findings that rest on the original", "findings")
@@ -430,16 +395,10 @@ def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequen
     log.check("derived", told <= ids and not strange, "RR118", failure)
 
 
-def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by: str) -> None:
+def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str) -> None:
     """Compare a recomputed finding with a record's.
 
-    Args:
-        log: takes the checks.
-        finding: recomputed, with the numbers that the record may show; its place may be unknown here, and is checked
-            elsewhere.
-        stated: the record's finding.
-        where: the record.
-        by: the versions that wrote it, whose wording may differ; "" if they are these.
+    `finding` has the numbers that the record may show; its place may be unknown here, and is checked elsewhere.
     """
     name = f"{finding.model}: {finding.requirement}"
     settled = finding.verdict is not Verdict.UNDECIDED
@@ -452,7 +411,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str, by
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
     differ = [key for key in wording if not documents_equivalent(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
-    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure, by)
+    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure)
     held = stated.verdict is Verdict.SATISFIED
     log.check(f"{name} is stated to hold", held, "RR119", f"{name}: {where} does not state that it holds")
 
@@ -468,7 +427,7 @@ def check_public_page(log: Log, side: PublicFolder) -> None:
         return
     agrees = side.manifest.files.get(PAGE) == digest(pages[PAGE])
     failure = f"{name} is not the page that the rest of public/ gives"
-    log.again(f"{name}: rendered again", agrees, "RR120", failure, side.by)
+    log.again(f"{name}: rendered again", agrees, "RR120", failure)
 
 
 def _policy_attribute(released: ReleasedAttribute) -> Attribute:

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rrpolicy.canonical_json import (
-    Json,
-    canonical,
-    file_digest,
-    pretty,
-    record_digest,
-)
+from rrpolicy.canonical_json import Json, canonical, file_digest, pretty, record_digest
+from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.safe_io.document import faults, read_document, read_regular
+from rrpolicy.planning.waivers import unwaived_gates
+from rrpolicy.policy.governance import REVIEW_KEY, Governance
+from rrpolicy.policy.model import Policy
+from rrpolicy.safe_io.document import UnreadableError, faults, read_document, read_regular
+from rrpolicy.safe_io.tempdirs import is_disk_full
 from rrpolicy.serialization.writing import plain
-from rrpolicy.verification.outcome import Log
+from rrpolicy.verification.outcome import JudgementPoint, Log
 
 MOST_FAULTS = 5
 TOLERANCE = 1e-9
@@ -55,13 +57,7 @@ def check_files(  # noqa: PLR0917 each is another thing
 ) -> None:
     """Check that a folder holds exactly the expected files, and each the bytes that the record states.
 
-    Args:
-        log: takes the checks.
-        folder: public/ or audit/.
-        listed: path -> digest, as the record states.
-        record: its name.
-        expected: the files of a release.
-        absent: files that may be missing.
+    `listed` maps paths to digests, as the record states; files of `absent` may be missing.
     """
     files, odd = scan_folder(folder)
     place = folder.name
@@ -136,3 +132,70 @@ def manifest_differences(found: Manifest, expected: Manifest, fields: Sequence[s
     return [
         name for name in fields if not documents_equivalent(plain(getattr(found, name)), plain(getattr(expected, name)))
     ]
+
+
+@contextmanager
+def log_unreadable(log: Log) -> Iterator[None]:
+    """Log unreadable parts while checks run, and end the checks there."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, OSError) as error:
+        if is_disk_full(error):
+            raise
+        log.check("readable", False, "RR110", _unreadable_text(error))  # noqa: FBT003 it fails
+
+
+def _unreadable_text(error: Exception) -> str:
+    """Return the name of the unreadable part; never a value of the data."""
+    if isinstance(error, (UnlikeSpecError, UnreadableError)):
+        return str(error)
+    if isinstance(error, OSError):
+        return f"{Path(error.filename).name if error.filename else 'a file'} cannot be read: {error.strerror}"
+    return f"a field of a record is not what it must be ({type(error).__name__})"
+
+
+DIGEST = "governance_digest"
+_CLOCKS = timedelta(days=1)
+"""The day of a release is in its writer's time zone, and the record's time in UTC."""
+
+
+def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> None:
+    """Check that release.json is consistent on decisions; note problems caused by the day, which fail nothing."""
+    governance = manifest.governance
+    agree = governance.digest() == manifest.governance_digest
+    failure = f"the field '{DIGEST}' of release.json is not the digest of its field 'governance'"
+    log.check(DIGEST, agree, "RR118", failure)
+    let_be = unwaived_gates(manifest.utility, governance)
+    failure = f"release.json states utility limits that are neither met nor waived: {', '.join(let_be)}"
+    log.check("utility limits: met or waived", not let_be, "RR118", failure)
+    if governance.to_json() != Governance().to_json():
+        log.claim(file, "what people declared and decided", "governance")
+    review = governance.context.review
+    if review is not None and today > review:
+        message = f"the policy was to be reviewed by {review}; nothing is released under it since"
+        log.points.append(JudgementPoint(REVIEW_KEY, message))
+    log.points += [JudgementPoint(w.finding, f"the policy lets be: {w.finding}", w) for w in governance.waivers]
+
+
+def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, Any]) -> None:
+    """Check that no waiver had expired, and no review was due, when the release was made, by the record's time."""
+    day = datetime.fromisoformat(record["time"]).date() - _CLOCKS
+    governance = manifest.governance
+    gone = [waiver.finding for waiver in governance.waivers if waiver.expired(day)]
+    failure = f"when the release was made, these waivers had expired: {', '.join(gone)}"
+    log.check("waivers when it was released", not gone, "RR122", failure)
+    review = governance.context.review
+    put_off = any(waiver.finding == REVIEW_KEY for waiver in governance.waivers)
+    failure = f"when the release was made, the policy's review of {review} was due"
+    log.check("review when it was released", review is None or day <= review or put_off, "RR122", failure)
+
+
+def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str) -> None:
+    """Check that the policy as written has the declarations in release.json."""
+    agree = policy.governance.digest() == manifest.governance_digest
+    failure = "audit/policy.toml does not declare what release.json says that people declared and decided"
+    if log.again("policy.toml: what it declares", agree, "RR122", failure):
+        log.confirm(file, "governance")
+        places = {waiver.finding: waiver.place for waiver in policy.governance.waivers}
+        due = policy.place("context.review_by")
+        log.points[:] = [replace(p, place=due if p.waiver is None else places[p.waiver.finding]) for p in log.points]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from rrpolicy.bundle.audit import POLICY_FILE_NAME
 from rrpolicy.bundle.manifest import full_manifest
 from rrpolicy.canonical_json import Json, digest
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.options import VerifyOptions, with_options
 from rrpolicy.planning.assess import Assessment
-from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation
+from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, key_location
 from rrpolicy.planning.keys import (
     KeyFile,
     SeriesKey,
@@ -30,8 +31,8 @@ from rrpolicy.privacy.units import UNDECIDED
 from rrpolicy.report import SCHEMA
 from rrpolicy.safe_io.document import read_regular
 from rrpolicy.safe_io.tempdirs import scratch_folder
-from rrpolicy.source.protocol import Source
-from rrpolicy.verification.attack_checks import check_attack_record
+from rrpolicy.source.memory.input_table import input_table
+from rrpolicy.source.memory.kinds import REFERENCE_SCHEME, TUNING_SCHEME
 from rrpolicy.verification.audit import (
     AuditFolder,
     verify_audit,
@@ -41,10 +42,9 @@ from rrpolicy.verification.audit import (
 )
 from rrpolicy.verification.key import verify_key
 from rrpolicy.verification.outcome import Log, Verification, VerificationLevel
-from rrpolicy.verification.parse_checks import log_unreadable
 from rrpolicy.verification.public import PublicFolder, verify_public
-from rrpolicy.verification.records import documents_equivalent, read_checked_record, scan_folder
-from rrpolicy.verification.source_consistency import check_source_consistency
+from rrpolicy.verification.records import documents_equivalent, log_unreadable, read_checked_record, scan_folder
+from rrpolicy.verification.source_consistency import check_attack_record, check_source_consistency
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
@@ -69,12 +69,7 @@ def check_audit_page(
 ) -> None:
     """Fill the audit report again, as far as its inputs are available, and render it again.
 
-    Args:
-        log: takes the checks.
-        audit: audit/.
-        side: public/.
-        assessment: as findings.json states it, or computed from the original.
-        original: the table; without it, its counts are only stated.
+    Without `original` its counts are only stated.
     """
     from rrpolicy.bundle.pages import build_audit_pieces, rendered_report_files
     from rrpolicy.reports.report_builder import audit_report, parse_report
@@ -97,17 +92,15 @@ def check_audit_page(
         log.claim(REPORT, meaning, path)
     fields = {path for _, path in hidden}
     agrees = documents_equivalent(_without_fields(found, fields), _without_fields(expected, fields))
-    log.again(f"{REPORT}: filled again", agrees, "RR120", f"{REPORT} is not what the rest of the bundle gives", side.by)
+    log.again(f"{REPORT}: filled again", agrees, "RR120", f"{REPORT} is not what the rest of the bundle gives")
     if not agrees:  # it may be such that no page can be made of it
         failure = f"audit/report.html is the page of a {REPORT} that is wrong"
-        log.again("audit/report.html: rendered again", False, "RR120", failure, side.by)  # noqa: FBT003 it is not made
+        log.again("audit/report.html: rendered again", False, "RR120", failure)  # noqa: FBT003 it is not made
         return
     pages = rendered_report_files(parse_report(found), side.registry, ("html",))
     for name, page in pages.items():
         failure = f"audit/{name} is not the page of {REPORT}"
-        log.again(
-            f"audit/{name}: rendered again", audit.record["files"][name] == digest(page), "RR120", failure, side.by
-        )
+        log.again(f"audit/{name}: rendered again", audit.record["files"][name] == digest(page), "RR120", failure)
     if not pages:
         log.undecided.append("audit/report.html: no renderer for it is loaded")
 
@@ -144,49 +137,46 @@ BELOW = {
 }
 
 
-def verify(
-    bundle: Path,
-    level: VerificationLevel | None = None,
-    *,
-    source: str | None = None,
-    folder: str = ".",
-    key: KeyLocation | None = None,
-    plan_on: str | None = None,
-    reference: str | None = None,
-    plugins: Sequence[str] = (),
-    engines: Mapping[str, Source] | None = None,
-    today: date | None = None,
-    rows: bool = True,
-    progress: Callable[[str, float], None] = lambda *_: None,
-) -> Verification:
-    """Verify a bundle, or its public/ folder alone.
+class _Inputs:
+    """The inputs of a verification, as the levels need them.
 
-    Args:
-        bundle: the bundle's folder, or public/.
-        level: the highest level; default: the highest that the inputs allow.
-        source: uri of the original table, for level source and key.
-        folder: the start of a relative uri.
-        key: key file, or the secret from which the key is derived, for level key.
-        plan_on: uri of the table on which the parameters were chosen, if that was not the source; for level source and
-            key.
-        reference: uri of the population, if people were counted in one; for level source and key.
-        plugins: distributions that may be imported if the bundle names them, as PEP 508 requirements.
+    Attributes:
+        key: the release's key file, or the secret from which it is derived.
         engines: of tables in memory, by the scheme of their uris.
-        today: the day on which review dates are checked; default: today.
-        rows: the data files are available; otherwise their checks are undecided.
-        progress: called with (current step, share done).
+    """
 
-    Returns:
-        Checks that hold, fail, or stay undecided. Anything unknown is a problem.
+    def __init__(self, options: VerifyOptions) -> None:
+        self.progress = options["progress"]
+        original = input_table(options["source"])
+        elsewhere = input_table(options["plan_on"], TUNING_SCHEME)
+        people = input_table(options["reference"], REFERENCE_SCHEME)
+        self.source, self.plan_on, self.reference = original.uri, elsewhere.uri, people.uri
+        self.key = key_location(options["key"])
+        self.engines = {**original.engines, **elsewhere.engines, **people.engines}
+
+
+def _verification_level(level: VerificationLevel | str | None) -> VerificationLevel | None:
+    known = [each.word for each in VerificationLevel]
+    if isinstance(level, str) and level not in known:
+        raise PolicyError(Problem("RR250", f"there is no level '{level}'", expected=", ".join(known)))
+    return VerificationLevel.of(level) if isinstance(level, str) else level
+
+
+@with_options
+def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions]) -> Verification:
+    """Verify a bundle, or its public/ folder alone; its signatures and its ledger are checked elsewhere.
+
+    Without `rows` the checks of the data files are undecided. Anything unknown is a problem.
 
     Raises:
         PolicyError: RR250 if the level needs an input that is not given, or the whole bundle if only public/ is given;
             RR260 if there is no such folder.
         RefusedError: RR403 for a key of another plan; RR404 for a listed plugin that is missing, RR412 for a required
-            one that is not listed.
-        RefusedError: RR408 or RR421 for scratch.
+            one that is not listed; RR408 or RR421 for scratch.
         DataError: RR327 if the source does not pass the release's policy, RR3xx if it cannot be read.
     """
+    given, level, progress = _Inputs(options), _verification_level(options["level"]), options["progress"]
+    source, key = given.source, given.key
     if not bundle.is_dir():
         raise PolicyError(
             Problem(
@@ -199,7 +189,7 @@ def verify(
     if public == bundle and (bundle / "release.json").is_file():
         _require_public_only(bundle, level, given=source is not None or key is not None)
     level = _requested_level(level, audit=public != bundle and (bundle / "audit").is_dir(), source=source, key=key)
-    if reference is not None and level < VerificationLevel.SOURCE:
+    if given.reference is not None and level < VerificationLevel.SOURCE:
         hint = "add --source: people are counted in the classes of the table that was released"
         raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
     log, collected = Log(), False
@@ -207,14 +197,13 @@ def verify(
         if public != bundle:
             _check_bundle_layout(log, bundle)
         progress("public", 0.1)
-        side = _verify_public_side(log, public, spilled.folder, plugins, today, rows=rows)
+        side = _verify_public_side(log, public, spilled.folder, options["plugins"], options["today"], rows=rows)
         collected = side is not None and side.manifest.collected is not None
         if collected and level > VerificationLevel.AUDIT:
             raise no_source_error(bundle)
         if side is not None and level > VerificationLevel.PUBLIC:
-            side = replace(side, registry=side.registry.opening(engines or {}))
-            further = (folder, key, plan_on, reference, spilled.folder, progress)
-            _verify_further_levels(log, bundle, side, level, source or "", *further)
+            side = replace(side, registry=side.registry.opening(given.engines))
+            _verify_further_levels(log, bundle, side, level, given, scratch=spilled.folder)
     achieved = min(level, log.level)  # a broken bundle ends at a lower level
     log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
     lowest = (
@@ -250,35 +239,25 @@ def _verify_public_side(
         return None
 
 
-def _verify_further_levels(  # noqa: PLR0917 each level adds an input
-    log: Log,
-    bundle: Path,
-    side: PublicFolder,
-    level: VerificationLevel,
-    source: str,
-    folder: str,
-    key: KeyLocation | None,
-    plan_on: str | None,
-    reference: str | None,
-    scratch: Path,
-    progress: Callable[[str, float], None],
+def _verify_further_levels(
+    log: Log, bundle: Path, side: PublicFolder, level: VerificationLevel, given: _Inputs, *, scratch: Path
 ) -> None:
     from rrpolicy.source.opening import open_original
 
-    progress("audit", 0.4)
-    audit = verify_audit(log, bundle / "audit", side, source, folder)
+    given.progress("audit", 0.4)
+    audit = verify_audit(log, bundle / "audit", side, given.source or "")
     if audit is None:
         return
     if level < VerificationLevel.SOURCE:
         check_audit_page(log, audit, side, audit.stated.placed(audit.places), None)
         return
-    progress("source", 0.5)
-    policy = _with_reference_place(audit.plan.policy, reference)
+    given.progress("source", 0.5)
+    policy = _with_reference_place(audit.plan.policy, given.reference)
     opening = open_original(policy, side.registry.sources, scratch / "spill")
     with side.registry.naming_engines(), open_claimed_source(opening) as original:
-        held = (
-            _verification_key(key, audit.plan, original) if level is VerificationLevel.KEY and key is not None else None
-        )
+        held = None
+        if level is VerificationLevel.KEY and given.key is not None:
+            held = _verification_key(given.key, audit.plan, original)
         tagged = held is not None and _has_source_tag(held, audit, original)
         conforms = check_source_consistency(log, audit, side, original, scratch, tagged=tagged)
         if conforms is None:
@@ -287,12 +266,12 @@ def _verify_further_levels(  # noqa: PLR0917 each level adds an input
             log.undecided.append(INSIDE)
         check_audit_page(log, audit, side, verify_source(log, audit, side, original, scratch), original)
         log.findings.append(conforms)
-        verify_tuning_table(log, audit, side, original, uri=plan_on, scratch=scratch)
+        verify_tuning_table(log, audit, side, original, uri=given.plan_on, scratch=scratch)
         verify_reference_table(log, audit, original)
         check_attack_record(log, audit, side, original, scratch)
         if held is not None:
-            progress("drawing again", 0.8)
-            verify_key(log, audit, side, original, held, plan_on=plan_on, scratch=scratch)
+            given.progress("drawing again", 0.8)
+            verify_key(log, audit, side, original, held, plan_on=given.plan_on, scratch=scratch)
 
 
 def _has_source_tag(held: KeyFile | SeriesKey, audit: AuditFolder, original: Original) -> bool:

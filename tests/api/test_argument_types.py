@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import rrpolicy
+from rrpolicy.annotations import check_arguments
 from rrpolicy.api import __all__ as public
-from rrpolicy.api.arguments import Threshold
-from rrpolicy.argument_types import check_arguments
 from rrpolicy.estimate.release import Release
+from rrpolicy.options import Threshold
 
 METHODS = [name for name, member in vars(Release).items() if inspect.isfunction(member) and not name.startswith("_")]
 
@@ -84,6 +84,20 @@ def test_a_function_says_what_it_expected(name, args, options, told):
     with pytest.raises(TypeError, match=rf"^{name}\(\): ") as caught:
         getattr(rrpolicy, name)(*args, **options)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: rrpolicy.attack("bundle"), "missing a required keyword-only argument: 'source'"),
+        (lambda: rrpolicy.check("p.toml", sources="t.csv"), "unexpected keyword argument 'sources'"),
+        (lambda: rrpolicy.check("p.toml", "t.csv"), "takes 1 positional argument but 2 were given"),
+        (rrpolicy.check, "missing 1 required positional argument: 'policy'"),
+    ],
+)
+def test_a_call_with_other_arguments_is_refused_as_python_does(call, told):
+    with pytest.raises(TypeError, match=told):
+        call()
 
 
 def annotations() -> Iterator[tuple[str, str, str]]:

@@ -16,7 +16,7 @@ from rrpolicy.formats.format import Format
 from rrpolicy.formats.parts import FileSink
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism
-from rrpolicy.plugin_errors.protocol_checks import MEMBERS
+from rrpolicy.plugin_errors.type_checks import MEMBERS
 from rrpolicy.plugin_spec import Offer, PluginInfo
 from rrpolicy.privacy.model import Assessor, PrivacyModel
 from rrpolicy.registry import Registry

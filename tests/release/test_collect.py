@@ -23,8 +23,8 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
-from rrpolicy.collection import plausibility
-from rrpolicy.collection.plausibility import implausibilities
+from rrpolicy.collection import answers as plausibility
+from rrpolicy.collection.answers import implausibilities
 from rrpolicy.safe_io.document import faults
 
 from .forging import fill_again, reseal_audit, reseal_public, rewrite

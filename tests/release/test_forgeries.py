@@ -264,7 +264,7 @@ def test_what_another_version_wrote_is_undecided_and_the_version_is_named(bundle
     rewrite(bundle / "public" / "release.json", lambda d: d["software"].update(rrpolicy="0.0.9"))
     (bundle / "public" / "report.html").write_text("by an older renderer")
     reseal_public(bundle)
-    found = verify(bundle, VerificationLevel.PUBLIC)
+    found = verify(bundle, level=VerificationLevel.PUBLIC)
     assert found.passed
     assert [u for u in found.undecided if "public/report.html" in u and "rrpolicy 0.0.9" in u]
 

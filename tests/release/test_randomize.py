@@ -21,7 +21,7 @@ import rrpolicy
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.cli.main import main
-from rrpolicy.collection import randomize as sampler
+from rrpolicy.collection import answers as sampler
 from rrpolicy.collection.answers import answer_codes
 from rrpolicy.collection.questionnaire import Question, Questionnaire
 from rrpolicy.discovery import load_registry
@@ -107,7 +107,7 @@ def one_stream(_streams: Streams, _axis: Axis) -> Stream:
 def test_a_wrong_sampler_is_caught(
     asked: Questionnaire, monkeypatch: pytest.MonkeyPatch, name: str, wrong: Callable[..., Any], calls: int
 ) -> None:
-    monkeypatch.setattr(f"rrpolicy.collection.randomize.{name}", wrong)
+    monkeypatch.setattr(f"rrpolicy.collection.answers.{name}", wrong)
     assert sampler.secrets is secrets
     assert deviates(asked, {"sex": "m", "age": 64.9, "ill": None}, (1, 1, 2), calls)
 

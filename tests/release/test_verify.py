@@ -292,7 +292,7 @@ def test_a_level_needs_its_inputs(made, capsys):
     assert run("verify", bundle, "--level", "source") == 2
     assert run("verify", bundle, "--key", made("parquet").key) == 2
     assert "RR250" in capsys.readouterr().err
-    assert verify(bundle, VerificationLevel.PUBLIC).level is VerificationLevel.PUBLIC
+    assert verify(bundle, level=VerificationLevel.PUBLIC).level is VerificationLevel.PUBLIC
 
 
 def test_a_tests_release_is_never_verified(case):

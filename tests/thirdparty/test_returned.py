@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 import rrpolicy
+from rrpolicy.annotations import type_mismatch
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.mechanism import Outline, Proposal
-from rrpolicy.plugin_errors.type_checks import check_return_type, type_mismatch
+from rrpolicy.plugin_errors.type_checks import check_return_type
 
 APART = Path(__file__).parent / "apart"
 POLICY = """

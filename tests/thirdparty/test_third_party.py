@@ -160,12 +160,10 @@ def test_it_releases_and_the_release_is_estimated_without_it(site, folder):
     for name in loaded:
         del sys.modules[name]
     with pytest.raises(RefusedError, match="RR412") as refused:
-        verify(bundle, VerificationLevel.SOURCE, source="survey.csv", folder=str(folder))
+        verify(bundle, level=VerificationLevel.SOURCE, source=folder / "survey.csv")
     assert "--plugin acme-oue" in refused.value.problems[0].hint
     assert not [name for name in sys.modules if name.startswith("acme_")], "it was imported on the bundle's word"
-    verified = verify(
-        bundle, VerificationLevel.SOURCE, source="survey.csv", folder=str(folder), plugins=["acme-oue>=1.2"]
-    )
+    verified = verify(bundle, level=VerificationLevel.SOURCE, source=folder / "survey.csv", plugins=["acme-oue>=1.2"])
     assert verified.problems == ()
     assert [f.model for f in verified.findings if f.verdict is Verdict.SATISFIED][:1] == ["acme-amplification"]
     estimate, se = estimated_elsewhere(bundle / "public")

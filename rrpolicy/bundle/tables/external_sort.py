@@ -34,9 +34,7 @@ class ExternalSorter:
     def __init__(self, spec: TableSpec, scratch: Path) -> None:
         """Start a spool.
 
-        Args:
-            spec: the table; rows are sorted by its `sort`, then by the other columns.
-            scratch: folder of the file and of the sort's spilling; the caller wipes it.
+        Rows are sorted by the table's `sort`, then by the other columns. The caller wipes `scratch`.
         """
         import pyarrow as pa
 

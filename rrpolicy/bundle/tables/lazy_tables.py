@@ -92,13 +92,6 @@ def open_data_table(
 ) -> AbstractContextManager[ReleasedTable]:
     """Open a table of a release read-only; see `open_table`.
 
-    Args:
-        folder: public/.
-        data: the manifest's description of the files.
-        spec: of the table.
-        scratch: folder for spilling.
-        formats: known ones, including that of the release.
-
     Raises:
         UnlikeSpecError: if it cannot be read, or its columns are not those of its spec.
     """
@@ -111,13 +104,6 @@ def open_data_tables(
     folder: Path, data: Data, specs: Sequence[TableSpec], scratch: Path, formats: Formats = CORE_FORMATS
 ) -> Iterator[LazyReleasedTables]:
     """Yield all data files of a release, each opened read-only when it is first read.
-
-    Args:
-        folder: public/.
-        data: the manifest's description of the files.
-        specs: of the tables.
-        scratch: folder for spilling.
-        formats: known ones, including that of the release.
 
     Raises:
         UnlikeSpecError: on reading, if one cannot be read, or its columns are not those of its spec.

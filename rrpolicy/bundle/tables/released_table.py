@@ -14,12 +14,7 @@ from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import check_csv_header, csv_cells_sql, formula_escaped_columns
-from rrpolicy.formats.format import (
-    CORE_FORMATS,
-    Formats,
-    UnlikeSpecError,
-    unreadable_text,
-)
+from rrpolicy.formats.format import CORE_FORMATS, Formats, UnlikeSpecError, unreadable_text
 from rrpolicy.formats.format import relation_sql as relation_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -34,8 +29,6 @@ class ReleasedTable:
     """A released table with open files.
 
     Attributes:
-        spec: its description in the manifest.
-        connection: of the engine that reads it.
         relation: SQL after FROM.
         escaped: names of the columns in whose cells text that begins as a formula does is escaped.
         cells: SQL after FROM, for the unmodified cells of a CSV file.
@@ -134,13 +127,7 @@ def open_released_table(  # noqa: PLR0917 each is another thing
 ) -> Iterator[ReleasedTable]:
     """Open a released table read-only.
 
-    Args:
-        paths: of its files, in the order of its rows.
-        form: their format.
-        spec: its description in the manifest.
-        scratch: folder for spilling.
-        handling: of text that a spreadsheet would run as a formula, in CSV.
-        formats: known ones, including that of the release.
+    `paths` are in the order of the rows. `handling` is that of text that a spreadsheet would run as a formula, in CSV.
 
     Raises:
         UnlikeSpecError: if they cannot be read, or their columns are not those of the spec.

@@ -37,10 +37,7 @@ class TieBreaker:
     def __init__(self, spec: TableSpec, first: int, scratch: Path) -> None:
         """Begin.
 
-        Args:
-            spec: the table; `fits` returns whether its ties can be sorted here.
-            first: number of columns of its `sort` by which the rows are sorted.
-            scratch: folder for spilling; the caller wipes it.
+        `spec.fits` returns whether ties can be sorted here. Rows are sorted by the `first` columns of its `sort`.
         """
         self._spec, self._scratch = spec, scratch
         self._first = spec.sort[:first]

@@ -65,16 +65,8 @@ class FolderSink:
     ) -> None:
         """Make a sink.
 
-        Args:
-            tables: the released tables of the channel.
-            folder: public/ of the staged bundle.
-            form: of the data files.
-            scratch: folder for spooled rows; the caller wipes it.
-            handling: of text that a spreadsheet would run as a formula, in CSV.
-            formats: known ones, including that of the release.
-            passed: called with the number of rows of the first table taken so far.
-            rows_per_file: of each table; None for one file each.
-            files: the writer.
+        `passed` is called with the number of rows of the first table so far. Without `rows_per_file` each table is one
+        file. The caller wipes `scratch`.
         """
         chosen = formats[form]
         self._first, self._taken, self._passed = tables[0].name, 0, passed

@@ -1,1 +1,1 @@
-"""Commands on what a release says: estimates, tests, models, rules, and what holds without them."""
+"""Commands that analyse, report and export a release."""

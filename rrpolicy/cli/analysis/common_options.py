@@ -1,24 +1,30 @@
-"""What the commands on a release's contents share: their options, how a release is opened, how a result is shown."""
+"""The common options of commands on a release: how it is opened, and how a result is printed."""
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import sys
 from enum import StrEnum
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol, TypeAlias, cast, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import typer
 
 from rrpolicy.canonical_json import category_text
+from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
+from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import lines, visible_lines
+from rrpolicy.estimate import LEVEL
+from rrpolicy.options import FORMAT_PLUGIN, NO_VERIFY
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from rrpolicy.canonical_json import Json, Value
     from rrpolicy.estimate.release import Release
@@ -29,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ResultFormat(StrEnum):
-    """How a result is printed."""
+    """The format of a printed result."""
 
     TABLE = "table"
     CSV = "csv"
@@ -51,54 +57,60 @@ Where: TypeAlias = Annotated[
         "plain words in double quotes, '\"my column\" = 3'."
     ),
 ]
-Level: TypeAlias = Annotated[float, typer.Option(help="Level of the intervals.")]
-Plugins: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--plugin",
-        help="A distribution to load for the format of the data, or for an estimator; repeat it for several.",
-        metavar="DISTRIBUTION",
-    ),
-]
 Form: TypeAlias = Annotated[ResultFormat, typer.Option("--format", help="How to print the result.")]
-Plot: TypeAlias = Annotated[
-    Path | None,
-    typer.Option(
-        help="Draw the result, too, as SVG, into a file that is not there yet.",
-        metavar="FILE.svg",
-        callback=_check_plot_suffix,
-    ),
-]
-Draws: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--bootstrap",
-        help="Errors and intervals from so many releases that are drawn again from the likeliest table.",
-        metavar="DRAWS",
-    ),
-]
-Seed: TypeAlias = Annotated[int, typer.Option(help="Of --bootstrap: the same seed gives the same intervals.")]
-Population: TypeAlias = Annotated[
-    bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
-]
-Paired: TypeAlias = Annotated[
-    bool,
-    typer.Option(
-        "--pairwise", help="Compare every two rows: differences with tests adjusted for all pairs, and the largest row."
-    ),
-]
-Designed: TypeAlias = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--design",
-        help="Of the survey, beyond what the release states; repeat it: weight=COLUMN, stratum=COLUMN, cluster=COLUMN, "
-        "totals=FILE (CSV with column, category, total: known numbers of people), alone=centred. none: estimate this "
-        "table, without the design that the release states.",
-        metavar="PART=COLUMN",
-    ),
-]
-AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
+SameJson: TypeAlias = Annotated[bool, typer.Option("--json", help="The same as --format json.")]
 NoVerify: TypeAlias = Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)]
+
+
+def _common_options(  # noqa: PLR0917 each option is one
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = LEVEL,
+    plugin: Annotated[list[str] | None, typer.Option("--plugin", help=FORMAT_PLUGIN, metavar="DISTRIBUTION")] = None,
+    design: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--design",
+            help="Of the survey, beyond what the release states; repeat it: weight=COLUMN, stratum=COLUMN, "
+            "cluster=COLUMN, totals=FILE (CSV with column, category, total: known numbers of people), alone=centred. "
+            "none: estimate this table, without the design that the release states.",
+            metavar="PART=COLUMN",
+        ),
+    ] = None,
+    form: Form = ResultFormat.TABLE,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Draw the result, too, as SVG, into a file that is not there yet.",
+            metavar="FILE.svg",
+            callback=_check_plot_suffix,
+        ),
+    ] = None,
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            "--bootstrap",
+            help="Errors and intervals from so many releases that are drawn again from the likeliest table.",
+            metavar="DRAWS",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of --bootstrap: the same seed gives the same intervals.")] = 0,
+    *,
+    population: Annotated[
+        bool, typer.Option("--population", help="Intervals for the population that the table is a sample of.")
+    ] = False,
+    pairwise: Annotated[
+        bool,
+        typer.Option(
+            "--pairwise",
+            help="Compare every two rows: differences with tests adjusted for all pairs, and the largest row.",
+        ),
+    ] = False,
+    json: SameJson = False,
+    no_verify: NoVerify = False,
+) -> None:
+    """List the options of which each command of `estimate` has some, in the order of its help."""
+
+
+_COMMON = inspect.signature(_common_options, eval_str=True).parameters
 
 
 class PrintableResult(Protocol):
@@ -126,20 +138,85 @@ class PlottableResult(Protocol):
         ...
 
 
-def open_for_analysis(
-    bundle: Path, plugins: Sequence[str] | None, design: Sequence[str] | None = None, *, no_verify: bool
-) -> Release:
-    """Open a release, as a sample of the design that is stated; say so if its digests are not checked."""
-    from rrpolicy.api import open_release
+class Analysis:
+    """A call of a command on a release: its common options, and what they decide."""
 
-    if no_verify:
-        print(UNVERIFIED, file=sys.stderr)
-    release = open_release(bundle, verify=not no_verify, plugins=plugins or ())
-    return release if not design else _with_design(release, design)
+    def __init__(self, bundle: Path, options: Mapping[str, Any]) -> None:
+        self.bundle, self.options = bundle, options
+
+    @cached_property
+    def release(self) -> Release:
+        """Return the release, as a sample of the design that is stated."""
+        release, design = self.open(self.bundle), self.options.get("design")
+        return _with_design(release, design) if design else release
+
+    def open(self, bundle: Path) -> Release:
+        """Open a release; print a note if its digests are not checked."""
+        from rrpolicy.api import open_release
+
+        no_verify = self.options["no_verify"]
+        if no_verify:
+            print(UNVERIFIED, file=sys.stderr)
+        return open_release(bundle, verify=not no_verify, plugins=self.options["plugin"] or ())
+
+    @property
+    def level(self) -> float:
+        """Return the level of the intervals."""
+        return float(self.options["level"])
+
+    @property
+    def target(self) -> Target | None:
+        """Return the population of the intervals; None for that of the release's design."""
+        return "population" if self.options["population"] else None
+
+    def ask(self, question: Callable[[Release], Result]) -> Result:
+        """Return an estimate; with the intervals of a bootstrap if its draws are given, or with all rows compared.
+
+        Raises:
+            PolicyError: RR250 for both; else as the question.
+        """
+        draws, pairwise = self.options["bootstrap"], self.options.get("pairwise")
+        if pairwise and draws is not None:
+            message = "--pairwise compares rows by errors that are known: it goes with no --bootstrap"
+            raise PolicyError(Problem("RR250", message))
+        if pairwise:
+            return self.release.pairwise(question)
+        return (
+            question(self.release) if draws is None else self.release.bootstrap(question, draws, self.options["seed"])
+        )
+
+    def print(self, found: PrintableResult) -> ResultFormat:
+        """Print a result; return in which format."""
+        return print_result(found, self.options["form"], self.options.get("plot"), json=self.options["json"])
+
+
+_ALWAYS = ("bundle", "plugin", "design", "form", "json", "no_verify")
+
+
+def analysis(*names: str, without: Sequence[str] = ()) -> Callable[[Callable[..., None]], Callable[..., int]]:
+    """Make a command of a function of an `Analysis`: with a bundle, its own options, and common ones by name."""
+    shared = [each for name, each in _COMMON.items() if name in {*names, *_ALWAYS} - {*without}]
+
+    def decorated(command: Callable[..., None]) -> Callable[..., int]:
+        first, *own = inspect.signature(command, eval_str=True).parameters.values()
+        verb = [*inspect.signature(command).parameters.values()][-1]
+        own = [verb if each.kind is each.VAR_KEYWORD else each for each in own]
+        opened = [] if "bundle" in without else [first.replace(name="bundle", annotation=Bundle)]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> int:
+            bundle, common = given.pop("bundle", None), {each.name: given.pop(each.name) for each in shared}
+            command(Analysis(bundle, common), **given)
+            return 0
+
+        vars(run)["__signature__"] = inspect.Signature([*opened, *own])
+        return with_options(run, shared)
+
+    return decorated
 
 
 def _with_design(release: Release, parts: Sequence[str]) -> Release:
-    """Return a release as a sample of a stated design (RR250 for a part that is none)."""
+    """Return a release as a sample of a design (RR250 for an unknown part)."""
     of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": [], "totals": [], "alone": []}
     for part in parts:
         name, _, value = part.partition("=")
@@ -181,46 +258,18 @@ def _read_totals(release: Release, path: str) -> dict[str, dict[Value, float]]:
     return found
 
 
-def inference_target(*, population: bool) -> Target | None:
-    """Return what intervals speak of; None for what the release's design says."""
-    return "population" if population else None
-
-
 def split_names(given: Sequence[str] | None, release: Release) -> tuple[str, ...]:
-    """Split names at commas; what is a column's name as it stands is not split."""
+    """Split names at commas; the whole name of a column is not split."""
     split = [[g] if g in release.columns.columns else [part.strip() for part in g.split(",")] for g in given or ()]
     return tuple(name for part in split for name in part if name)
-
-
-def run_question(
-    release: Release, question: Callable[[Release], Result], draws: int | None, seed: int, *, pairwise: bool = False
-) -> Result:
-    """Ask a release a question, with the intervals of a bootstrap if its draws are given, or every two rows compared.
-
-    Raises:
-        PolicyError: RR250 for both; else as the question.
-    """
-    if pairwise and draws is not None:
-        message = "--pairwise compares rows by errors that are known: it goes with no --bootstrap"
-        raise PolicyError(Problem("RR250", message))
-    if pairwise:
-        return release.pairwise(question)
-    return question(release) if draws is None else release.bootstrap(question, draws, seed)
 
 
 def print_result(
     found: PrintableResult, form: ResultFormat, plot: Path | None = None, *, json: bool = False
 ) -> ResultFormat:
-    """Print a result on standard output; data with every character, unless that is a terminal.
+    """Print a result on standard output, drawn into a file as well; return its format.
 
-    Args:
-        found: the result.
-        form: how.
-        plot: a file that it is drawn into as well.
-        json: print it as JSON, whatever the form.
-
-    Returns:
-        How it was printed.
+    Data have every character, unless standard output is a terminal.
 
     Raises:
         RefusedError: RR407, RR408, RR411 if the plot cannot be written; nothing is printed then.
@@ -241,9 +290,9 @@ def print_result(
 
 
 def parse_categories(release: Release, column: str, given: Sequence[str]) -> list[Value]:
-    """Return the categories that are written so; text that none is written as stays as it is, and is refused.
+    """Return the categories that texts name; other text stays unchanged, and is refused later.
 
-    A number may be written in another way: 3 for 3.0.
+    A number may have another notation: 3 for 3.0.
     """
     domain = release.domain(column)
     written = {category_text(value): value for value in domain}

@@ -5,37 +5,28 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Unpack
 
 import typer
 
 from rrpolicy import api
 from rrpolicy.cli.analysis.common_options import (
-    AsJson,
-    Bundle,
-    Designed,
-    Draws,
+    Analysis,
     Form,
-    Level,
     NoVerify,
-    Paired,
-    Plot,
-    Plugins,
-    Population,
     ResultFormat,
-    Seed,
+    SameJson,
     Where,
-    inference_target,
-    open_for_analysis,
+    analysis,
     parse_categories,
     print_result,
-    run_question,
     split_names,
 )
+from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line
-from rrpolicy.estimate import LEVEL
+from rrpolicy.options import CompareEstimatesOptions, WhatHoldsOptions
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
@@ -44,8 +35,9 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.category_values import Limits
 
 
-def command(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis("level", "plot", "bootstrap", "seed", "population", "pairwise")
+def command(
+    asked: Analysis,
     by: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,85 +46,73 @@ def command(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     where: Where = None,
-    level: Level = LEVEL,
+    *,
     estimator: Annotated[
         str,
+        After("level"),
         typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
     ] = "moment",
-    plugin: Plugins = None,
-    design: Designed = None,
     since: Annotated[
         Path | None,
+        After("design"),
         typer.Option(help="Estimate how the counts changed since this earlier release.", metavar="BUNDLE"),
     ] = None,
     unchanged: Annotated[
         float | None,
+        After("since"),
         typer.Option(
             help="With --since, of a series: at least this share of the earlier release's people have the same values "
             "of the columns asked for; makes standard errors as small as they are."
         ),
     ] = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    bootstrap: Draws = None,
-    seed: Seed = 0,
-    *,
-    population: Population = False,
-    pairwise: Paired = False,
     spread: Annotated[
         bool,
+        After("pairwise"),
         typer.Option(
             "--spread",
             help="Count generalised columns by the categories inside their labels: spread evenly, with certain bounds.",
         ),
     ] = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Estimate counts, with standard errors and intervals, from a release.
 
     Counts are unbiased and those of the original table; with --population, those of the population it was drawn from,
     scaled to the number of records. Estimates can be negative; intervals are truncated to [0, N]. Generalised columns
     are counted by the labels that were released, which is exact.
     """
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
-    target = inference_target(population=population)
+    release, target = asked.release, asked.target
     chosen = split_names(by, release)
     if since is not None:
-        if population or spread or pairwise or estimator != "moment" or bootstrap is not None:
+        others = asked.options["pairwise"] or asked.options["bootstrap"] is not None
+        if target == "population" or spread or estimator != "moment" or others:
             options = "--population, --spread, --pairwise, --estimator, --bootstrap"
             message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))
-        earlier = open_for_analysis(since, plugin, ["none"], no_verify=no_verify)
-        print_result(release.change_since(earlier, chosen, where, level, unchanged=unchanged), form, plot, json=json)
-        return 0
+        earlier = asked.open(since).without_design()
+        asked.print(release.change_since(earlier, chosen, where, asked.level, unchanged=unchanged))
+        return
     if unchanged is not None:
         raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
-    table = run_question(
-        release,
-        lambda r: r.crosstab(chosen, where, target, level, estimator=estimator, spread=spread),
-        bootstrap,
-        seed,
-        pairwise=pairwise,
-    )
-    if print_result(table, form, plot, json=json) is ResultFormat.TABLE:
-        other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        known = len(table.spoken.targets) > 1 and not table.biased
-        beside = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
-        if release.design is not None:
-            beside = [_UNWEIGHTED]
-        if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
-            beside.append("for the categories inside the released labels, with bounds that are certain: add --spread")
-        print(wrap_for_stream("\n".join(beside), sys.stdout))
-    return 0
+    table = asked.ask(lambda r: r.crosstab(chosen, where, target, asked.level, estimator=estimator, spread=spread))
+    if asked.print(table) is not ResultFormat.TABLE:
+        return
+    other = "this table: leave out --population" if target == "population" else "the population: add --population"
+    known = len(table.spoken.targets) > 1 and not table.biased
+    notes = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
+    if release.design is not None:
+        notes = [_UNWEIGHTED]
+    if not spread and any(release.columns.name(name) in release.columns.spread for name in chosen):
+        notes.append("for the categories inside the released labels, with bounds that are certain: add --spread")
+    print(wrap_for_stream("\n".join(notes), sys.stdout))
 
 
 _UNWEIGHTED = "\nfor this table, every record alike: --design none; as data: --format csv or --json"
 _AS_DATA = "\nas data: --format csv or --json"
 
 
-def query(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis("level", "plot", "bootstrap", "seed", "population", "pairwise")
+def query(
+    asked: Analysis,
     sql: Annotated[
         str, typer.Argument(help="SELECT columns, aggregates FROM release WHERE … GROUP BY …", metavar="SQL")
     ],
@@ -151,19 +131,7 @@ def query(  # noqa: PLR0917 each option is one
             metavar="COLUMN=LOW,HIGH",
         ),
     ] = None,
-    level: Level = LEVEL,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    bootstrap: Draws = None,
-    seed: Seed = 0,
-    *,
-    population: Population = False,
-    pairwise: Paired = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Ask a release in SQL: counts, shares, sums and averages come corrected, with standard errors and intervals.
 
     SELECT sex, count(*) AS n, share() AS s, avg(hours) AS h FROM release WHERE age_group IN ('65+')
@@ -177,16 +145,8 @@ def query(  # noqa: PLR0917 each option is one
     is parsed and never executed.
     """
     tables = dict(map(_parse_table, table or ()))
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
-    target = inference_target(population=population)
     stops = dict(map(_parse_limits, limits or ()))
-
-    def question(asked_of: Release) -> Result:
-        return asked_of.query(sql, target, level, tables=tables, limits=stops)
-
-    found = run_question(release, question, bootstrap, seed, pairwise=pairwise)
-    print_result(found, form, plot, json=json)
-    return 0
+    asked.print(asked.ask(lambda r: r.query(sql, asked.target, asked.level, tables=tables, limits=stops)))
 
 
 def _parse_table(given: str) -> tuple[str, str]:
@@ -209,60 +169,27 @@ def _parse_limits(given: str) -> tuple[str, Limits]:
     return name, (found[0], found[1])
 
 
-class EstimandKind(StrEnum):
-    """What is estimated of the answers."""
-
-    DIFFERENCE = "difference"
-    RATIO = "ratio"
-    TREND = "trend"
-
-
-def compare(  # noqa: PLR0917 each option is one
+@analysis("level", "plot", "population", without=("bundle", "design"))
+def compare(
+    asked: Analysis,
     bundles: Annotated[
         list[Path], typer.Argument(help="Bundles, or their public/ folders, from the earliest on.", metavar="BUNDLE...")
     ],
     query: Annotated[str, typer.Option(help="What all are asked: as for `rrpolicy estimate query`.", metavar="SQL")],
-    kind: Annotated[
-        EstimandKind, typer.Option(help="Differences from the first, ratios to it, or the slope over the releases.")
-    ] = EstimandKind.DIFFERENCE,
-    time: Annotated[
-        list[float] | None,
-        typer.Option(help="When each release was, for a trend; repeat it for each. Default 0, 1, 2 and so on."),
-    ] = None,
-    overlap: Annotated[
-        int | None,
-        typer.Option(
-            help="The most people who are in two of the releases, 0 for separate samples; default: as many as can be. "
-            "For --population."
-        ),
-    ] = None,
-    level: Level = LEVEL,
-    plugin: Plugins = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    *,
-    population: Population = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+    **options: Unpack[CompareEstimatesOptions],
+) -> None:
     """Ask several releases in SQL, and estimate what became of the answers from the first one on.
 
     Draws of different releases are independent. Of the population, people who are in two of the samples make answers
     depend on each other: intervals allow for any dependence that --overlap leaves room for.
     """
-    from rrpolicy.api import compare_estimates
-
-    releases = [open_for_analysis(bundle, plugin, no_verify=no_verify) for bundle in bundles]
-    target = inference_target(population=population)
-    found = compare_estimates(
-        releases, lambda r: r.query(query, target, level), kind=kind.value, times=time, overlap=overlap
-    )
-    print_result(found, form, plot, json=json)
-    return 0
+    releases = [asked.open(bundle) for bundle in bundles]
+    asked.print(api.compare_estimates(releases, lambda r: r.query(query, asked.target, asked.level), **options))
 
 
+@analysis("level", "plot", "bootstrap", "seed", "population")
 def association(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+    asked: Analysis,
     row: Annotated[str, typer.Argument(help="The column in the rows.", metavar="ROW")],
     column: Annotated[str, typer.Argument(help="The column in the columns.", metavar="COLUMN")],
     measure: Annotated[
@@ -276,51 +203,43 @@ def association(  # noqa: PLR0917 each option is one
         ),
     ] = None,
     column_present: Annotated[list[str] | None, typer.Option(help="Likewise of COLUMN.")] = None,
-    level: Level = LEVEL,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    bootstrap: Draws = None,
-    seed: Seed = 0,
     *,
-    population: Population = False,
     spread: Annotated[
-        bool, typer.Option("--spread", help="Describe counts that are spread inside generalised or dealt groups.")
+        bool,
+        After("population"),
+        typer.Option("--spread", help="Describe counts that are spread inside generalised or dealt groups."),
     ] = False,
     deflate: Annotated[
         bool,
+        After("spread"),
         typer.Option("--deflate", help="Take out the association that errors of randomised values alone put in."),
     ] = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Estimate how strongly two columns go together: measures of their corrected table, with intervals.
 
     Intervals are those of score tests; a measure that a cell of the table leaves undefined says so. Without --measure
     all that are defined for the table are estimated. Some have a direction: tau, u and confidence say what ROW tells of
     COLUMN, m and risk_difference what COLUMN tells of ROW. The text says of each which it is.
     """
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    release = asked.release
     if (row_present is None) != (column_present is None):
         raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
     present = None
     if row_present is not None and column_present is not None:
         present = (parse_categories(release, row, row_present), parse_categories(release, column, column_present))
-    target = inference_target(population=population)
 
     def question(of: Release) -> Association:
+        target, level = asked.target, asked.level
         return of.association(
             row, column, measure, where, present=present, target=target, level=level, spread=spread, deflate=deflate
         )
 
-    found = run_question(release, question, bootstrap, seed)
-    print_result(found, form, plot, json=json)
-    return 0
+    asked.print(asked.ask(question))
 
 
-def independence(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis()
+def independence(
+    asked: Analysis,
     row: Annotated[str, typer.Argument(help="A column.", metavar="ROW")],
     column: Annotated[str, typer.Argument(help="Another column.", metavar="COLUMN")],
     where: Where = None,
@@ -331,13 +250,7 @@ def independence(  # noqa: PLR0917 each option is one
             "Scott's, which knows a design; default: the last where a design is known, else the first that is valid."
         ),
     ] = None,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    *,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Test whether two columns are independent in the population that the table is a sample of.
 
     Estimates are of the table by default, where independence holds or does not; a test is always of the population.
@@ -346,13 +259,11 @@ def independence(  # noqa: PLR0917 each option is one
     the weighted and corrected table is, by the design's errors. A test is no estimate:
     how strongly two columns go together is what `rrpolicy estimate association` estimates and draws.
     """
-    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).independence(row, column, where, method)
-    print_result(found, form, json=json)
-    return 0
+    asked.print(asked.release.independence(row, column, where, method))
 
 
 class OutcomeFamily(StrEnum):
-    """What the outcome is."""
+    """The distribution of the outcome."""
 
     GAUSSIAN = "gaussian"
     BINOMIAL = "binomial"
@@ -360,8 +271,9 @@ class OutcomeFamily(StrEnum):
     MULTINOMIAL = "multinomial"
 
 
-def glm(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis("level", "plot", "population")
+def glm(
+    asked: Analysis,
     formula: Annotated[
         str,
         typer.Argument(
@@ -375,34 +287,27 @@ def glm(  # noqa: PLR0917 each option is one
         typer.Option(help="A category of a binomial outcome that counts as yes; repeat it for several."),
     ] = None,
     where: Where = None,
-    level: Level = LEVEL,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
     *,
-    population: Population = False,
     margins: Annotated[
-        bool, typer.Option("--margins", help="Print average marginal effects in place of coefficients.")
+        bool,
+        After("population"),
+        typer.Option("--margins", help="Print average marginal effects in place of coefficients."),
     ] = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Fit a regression model to the original table, by corrected scores: outcome and covariates may be randomised.
 
     Standard errors as a fit to the original table has them need --population. Terms are expressions that run as you.
     """
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
-    yes = None if success is None else parse_categories(release, formula.partition("~")[0].strip(" `"), success)
-    found = release.glm(
-        formula, family.value, where, success=yes, target=inference_target(population=population), level=level
-    )
-    print_result(found.margins() if margins else found, form, plot, json=json)
-    return 0
+    yes = None
+    if success is not None:
+        yes = parse_categories(asked.release, formula.partition("~")[0].strip(" `"), success)
+    found = asked.release.glm(formula, family.value, where, success=yes, target=asked.target, level=asked.level)
+    asked.print(found.margins() if margins else found)
 
 
-def loglinear(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis("plot")
+def loglinear(
+    asked: Analysis,
     formula: Annotated[
         str,
         typer.Argument(
@@ -411,26 +316,18 @@ def loglinear(  # noqa: PLR0917 each option is one
         ),
     ],
     where: Where = None,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    *,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Fit a hierarchical loglinear model to the corrected table, test it, and say whether it survives randomisation.
 
     A model that survives is tested on the released table as it is; another by Wald where corrected
     counts allow it.
     """
-    found = open_for_analysis(bundle, plugin, design, no_verify=no_verify).loglinear(formula, where)
-    print_result(found, form, plot, json=json)
-    return 0
+    asked.print(asked.release.loglinear(formula, where))
 
 
+@analysis("level", "plot", "population")
 def rules(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+    asked: Analysis,
     min_support: Annotated[
         float | None, typer.Option(help="Least share of records with all categories of a rule.")
     ] = None,
@@ -457,30 +354,19 @@ def rules(  # noqa: PLR0917 each option is one
             help="A category that counts as present, such as yes: no other of its columns is in a rule; repeat it."
         ),
     ] = None,
-    level: Level = LEVEL,
-    plugin: Plugins = None,
-    design: Designed = None,
-    form: Form = ResultFormat.TABLE,
-    plot: Plot = None,
-    *,
-    population: Population = False,
-    json: AsJson = False,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Estimate association rules: categories of some columns, and a category of another that follows.
 
     Supports and confidences are corrected, with intervals; a rule is sure if both lower ends reach the thresholds as
     well. Rules are listed because their estimates are large, which tends to be too large: an interval holds for a rule
     that was named beforehand, with --rule.
     """
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
-    target = inference_target(population=population)
-    found: Result
+    release, target, level = asked.release, asked.target, asked.level
     if rule:
         if any(given is not None for given in (min_support, min_confidence, columns, longest, present)):
             searched = "--min-support, --min-confidence, --columns, --longest, --present"
             raise PolicyError(Problem("RR250", f"--rule names what is asked for: it goes with no {searched}"))
-        found = release.rule(rule, where, target=target, level=level)
+        found: Result = release.rule(rule, where, target=target, level=level)
     elif min_support is None or min_confidence is None:
         expected = "--min-support and --min-confidence, or --rule"
         raise PolicyError(Problem("RR250", "which rules are asked for is not said", expected=expected))
@@ -495,62 +381,43 @@ def rules(  # noqa: PLR0917 each option is one
             target=target,
             level=level,
         )
-    print_result(found, form, plot, json=json)
-    return 0
+    asked.print(found)
 
 
-def replicates(  # noqa: PLR0917 each option is one
-    bundle: Bundle,
+@analysis(without=("form", "json"))
+def replicates(
+    asked: Analysis,
     by: Annotated[
         list[str], typer.Option(help="Released columns that the analysis needs, with commas between, or repeat it.")
     ],
     out: Annotated[Path, typer.Option("--out", help="A file that is not there yet: .parquet or .csv.")],
     where: Where = None,
-    plugin: Plugins = None,
-    design: Designed = None,
-    *,
-    no_verify: NoVerify = False,
-) -> int:
+) -> None:
     """Write the corrected table with replicate weights, from which any survey package computes right errors.
 
     A row for each combination of original categories: its weight is the estimated count, the replicate weights rep_1,
     rep_2, … are a jackknife's. Errors are of randomisation and sampling together.
     """
-    release = open_for_analysis(bundle, plugin, design, no_verify=no_verify)
+    release = asked.release
     found = release.replicates(split_names(by, release), where)
     found.write(out)
     rows, size = found.replicates.shape
     print(line(f"wrote {out}: {rows} rows, {size} replicates, scale {found.scale!r}"), file=sys.stderr)
-    return 0
 
 
-PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
-
-
-def what_holds(  # noqa: PLR0917 each option is one
+@with_options
+def what_holds(
     source: Annotated[
         str, typer.Argument(help="A bundle, or a table: a Parquet or CSV file, a database.", metavar="BUNDLE|TABLE")
     ],
     columns: Annotated[
         list[str] | None, typer.Argument(help="Of a table: the column in the rows, and the other.", metavar="COLUMNS")
     ] = None,
-    randomised: Annotated[
-        list[str] | None, typer.Option(help="A column that is randomised; default: both.", metavar="COLUMN")
-    ] = None,
-    doubly_stochastic: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose matrix has rows that add up to 1, as its columns do.", metavar="COLUMN"),
-    ] = None,
-    half: Annotated[
-        list[str] | None,
-        typer.Option(help="A column whose categories are kept with probability 1/2 or more.", metavar="COLUMN"),
-    ] = None,
-    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
-    form: Form = ResultFormat.TABLE,
+    form: Annotated[Form, After("table")] = ResultFormat.TABLE,
     *,
-    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
-    json: AsJson = False,
+    json: SameJson = False,
     no_verify: NoVerify = False,
+    **options: Unpack[WhatHoldsOptions],
 ) -> int:
     """Say which analyses hold on randomised data as they are: tests that keep their level, measures that never grow.
 
@@ -558,19 +425,11 @@ def what_holds(  # noqa: PLR0917 each option is one
     are named, with what is known of their matrices: declare it only if the table's publisher says so.
     """
     if columns:
-        found = api.what_holds(
-            source,
-            columns,
-            randomised=randomised,
-            doubly_stochastic=doubly_stochastic or (),
-            half=half or (),
-            table=table,
-            plugins=plugins or (),
-        )
-    elif randomised or doubly_stochastic or half or table:
+        found = api.what_holds(source, columns, **options)
+    elif options.keys() - {"plugins"}:
         message = "what is declared of a table goes with two of its columns"
         raise PolicyError(Problem("RR505", message, expected="estimate what-holds TABLE ROW COLUMN"))
     else:
-        found = api.open_release(source, verify=not no_verify, plugins=plugins or ()).what_holds()
+        found = api.open_release(source, verify=not no_verify, plugins=options.get("plugins", ())).what_holds()
     print_result(found, form, json=json)
     return 0

@@ -4,37 +4,32 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.quick_check import ROOT
+from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED
+from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line, visible_lines
 from rrpolicy.escaping.shell import command_line
 from rrpolicy.exports.programs.program_export import PROGRAMS
+from rrpolicy.options import ArchiveOptions, ExportOptions, RunTestsOptions, SqlOptions, to_path
 
 
+@with_options
 def command(
     bundle: Annotated[Path, typer.Argument(help="A bundle, or its public/ folder alone.", metavar="BUNDLE")],
     program: Annotated[str, typer.Option("--for", help=f"Which: {', '.join(PROGRAMS)}.", metavar="PROGRAM")],
-    *,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="A file that is not there yet; default: standard output.")
-    ] = None,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution to load for the format of the data; repeat it for several."),
-    ] = None,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
+    **options: Unpack[ExportOptions],
 ) -> int:
     """Write the file by which another program reads a release."""
-    if no_verify:
+    out = options.get("out")
+    if not options["verify"]:
         print(UNVERIFIED, file=sys.stderr)
-    text = api.export(bundle, program, out=out, verify=not no_verify, plugins=plugins or ())
+    text = api.export(bundle, program, **options)
     if out is None:
         print(visible_lines(text) if sys.stdout.isatty() else text, end="")
     else:
@@ -42,18 +37,18 @@ def command(
     return 0
 
 
+@with_options
 def archive(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, with public/ and audit/.", metavar="BUNDLE")],
     out: Annotated[Path, typer.Option("--out", help="The zip file, which is not there yet.", metavar="FILE")],
-    ledger: Annotated[Path | None, typer.Option(help="The ledger that it stands in.", metavar="FILE")] = None,
-    signers: Annotated[Path | None, typer.Option(help="The file of allowed signers.", metavar="FILE")] = None,
+    **options: Unpack[ArchiveOptions],
 ) -> int:
     """Keep what verifies a release in five years in one file, without its rows.
 
     It holds the policy with its baselines, the plan, the findings, the signatures, the ledger, the digests of the data
     files, and the version of everything that is installed. audit/ is in it: it is as confidential as that.
     """
-    made = api.archive(bundle, out, ledger=ledger, signers=signers)
+    made = api.archive(bundle, out, **options)
     files, packages = made["files"], made["environment"]
     assert isinstance(files, dict)
     assert isinstance(packages, dict)
@@ -62,15 +57,15 @@ def archive(
     return 0
 
 
+@with_options
 def schema(
     plugins: Annotated[
         list[str] | None, typer.Option("--plugin", help="A distribution to load as well, such as acme-oue>=1.2.")
     ] = None,
-    *,
     policy: Annotated[
         Path | None, typer.Option("--policy", help="Load the plugins that this policy lists.", metavar="POLICY")
     ] = None,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    **options: Unpack[RunTestsOptions],
 ) -> None:
     """Print the JSON Schema of policy files, for editors.
 
@@ -83,12 +78,13 @@ def schema(
     if policy is not None:
         from rrpolicy.planning.policy_opening import open_policy
 
-        catalogue = open_policy(policy, root=root).registry.catalogue
+        catalogue = open_policy(policy, root=to_path(options.get("root"))).registry.catalogue
     else:
         catalogue = load_registry(plugins or ()).catalogue
     print_json(json_schema(catalogue))
 
 
+@with_options
 def sql(
     policy: Annotated[Path, typer.Argument(help="The policy file.", metavar="POLICY")],
     dialect: Annotated[
@@ -108,19 +104,15 @@ def sql(
         ],
         typer.Option(help="The engine's SQL."),
     ],
-    table: Annotated[
-        str | None,
-        typer.Option(help="The table's name in the engine; default: as the policy calls it.", metavar="NAME"),
-    ] = None,
     statement: Annotated[
         Literal["counts", "units", "expansion"],
+        After("table"),
         typer.Option(
             help="What it does: count the records; test how many each person has; or make records of a table of "
             "released rows with counts again."
         ),
     ] = "counts",
-    *,
-    root: Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")] = None,
+    **options: Unpack[SqlOptions],
 ) -> None:
     """Print the statement by which a warehouse recodes and counts a table, so that only counts leave it.
 
@@ -128,7 +120,7 @@ def sql(
     gives the release that the records give. A value outside of its domain is refused then, as it is of records. Of
     `units`, the last two numbers must be 0.
     """
-    made = api.sql(policy, dialect, table=table, root=root)
+    made = api.sql(policy, dialect, **options)
     text = {"counts": made.counts, "units": made.units, "expansion": made.expansion}[statement]
     if text is None:
         message = f"{policy} names no `unit`, the column that identifies people"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Unpack
 
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED, notices
+from rrpolicy.cli.text.notices import UNVERIFIED, notices
 from rrpolicy.compliance.regime import regime_names
 from rrpolicy.escaping.printable import line
+from rrpolicy.options import EvidenceOptions, RenderOptions
 
 
+@with_options
 def command(
     bundle: Annotated[
         Path,
@@ -23,18 +26,8 @@ def command(
         ),
     ],
     *,
-    form: Annotated[str, typer.Option("--format", help="html, json, or what a plugin offers.")] = "html",
-    page: Annotated[
-        Literal["public", "audit"] | None,
-        typer.Option("--page", help="Default: audit where audit/report.json is at hand, else public."),
-    ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The same as --format json.")] = False,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution to load as well, such as acme-oue>=1.2; a bundle loads none."),
-    ] = None,
-    no_verify: Annotated[bool, typer.Option("--no-verify", help=NO_VERIFY)] = False,
+    as_json: Annotated[bool, After("out"), typer.Option("--json", help="The same as --format json.")] = False,
+    **options: Unpack[RenderOptions],
 ) -> int:
     """Write the report of a release again.
 
@@ -42,17 +35,13 @@ def command(
     digests are those of the release. A bundle is never written into. Of a plan's file it is the report before the
     decision: what fails, what would be changed, and at what risk.
     """
-    if no_verify:
+    out = options.get("out")
+    if not options["verify"]:
         print(UNVERIFIED, file=sys.stderr)
+    if as_json:
+        options["format"] = "json"
     with notices():
-        found = api.render(
-            bundle,
-            page=page,
-            format="json" if as_json else form,
-            out=out,
-            plugins=plugins or (),
-            verify=not no_verify,
-        )
+        found = api.render(bundle, **options)
     if out is None:
         sys.stdout.buffer.write(found.content)
         return 0
@@ -60,36 +49,26 @@ def command(
     return 0
 
 
+@with_options
 def evidence(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
     regime: Annotated[str, typer.Option("--for", help=f"What asks: {', '.join(regime_names())}.", metavar="REGIME")],
-    *,
     form: Annotated[
         Literal["markdown", "html", "json", "oscal"],
         typer.Option("--format", help="How it is written; `oscal` is NIST's assessment results, in JSON."),
     ] = "html",
-    page: Annotated[
-        Literal["public", "audit"] | None,
-        typer.Option("--page", help="Which numbers may be shown; default: audit where audit/ is at hand."),
+    *,
+    out: Annotated[
+        Path | None, After("page"), typer.Option("--out", help="Where to write it; default: standard output.")
     ] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; default: standard output.")] = None,
-    signed_by: Annotated[
-        list[Path] | None, typer.Option("--signed-by", help="A public key that must have signed the release.")
-    ] = None,
-    signers: Annotated[
-        Path | None, typer.Option("--signers", help="The file of allowed signers, for the roles it requires.")
-    ] = None,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
-    ] = None,
+    **options: Unpack[EvidenceOptions],
 ) -> int:
     """Write what a release shows of what a regime asks.
 
     Every clause cites a finding, a declaration of [context] or a record of the release, or says "not covered". The
     release is verified first. The same bundle gives the same bytes.
     """
-    found = api.evidence(bundle, regime, page=page, plugins=plugins or (), signed_by=signed_by or (), signers=signers)
+    found = api.evidence(bundle, regime, **options)
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)

@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
-from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Root, Today
+from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
 from rrpolicy.cli.quick_check import check_all
-from rrpolicy.cli.text.output import (
-    Output,
-    output_request,
-)
-
-SOURCE = "Hold this table against the policy as well; without a value, behind the policies, the policy's own."
+from rrpolicy.cli.text.output import Output, output_request
+from rrpolicy.options import CheckOptions
 
 
+@with_options
 def command(
     policies: Annotated[list[str], typer.Argument(help="Policies, or folders of policies.", metavar="POLICY…")],
-    extends: Annotated[
-        str | None, typer.Option(help="A baseline: refuse a policy that does not extend it.", metavar="FILE")
-    ] = None,
-    source: Annotated[str | None, typer.Option(help=SOURCE, metavar="[TABLE]")] = None,
-    root: Root = None,
-    today: Today = None,
     *,
-    no_waivers: NoWaivers = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[CheckOptions],
 ) -> int:
     """Check policies: no data needed, nothing written.
 
@@ -37,8 +28,9 @@ def command(
     rest waits for `rrpolicy plan`. With --source the table is held against the policy, too: are its columns, types and
     values as the policy says?
     """
-    day, wanted = None if today is None else today.date(), output_request(output, also, json=json)
-    return check_all(policies, wanted, extends=extends, source=source, root=root, today=day, waivers=not no_waivers)
+    if options.get("source") == "":
+        options["source"] = True
+    return check_all(policies, output_request(output, also, json=json), **options)
 
 
 def spelled(arguments: Sequence[str]) -> list[str]:

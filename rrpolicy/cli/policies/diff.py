@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.options import Also, AsJson, OutputForm, Root, Today, api_options
-from rrpolicy.cli.text.output import (
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
+from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.options import DiffOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject
@@ -21,23 +18,15 @@ if TYPE_CHECKING:
 SIDE = "A policy, a folder of policies, REVISION:PATH of the git repository here, or a release."
 
 
-def command(  # noqa: PLR0917 each option is one
+@with_options
+def command(
     old: Annotated[str, typer.Argument(help=SIDE, metavar="OLD")],
     new: Annotated[str | None, typer.Argument(help="The same, after the change.", metavar="NEW")] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Compare the one policy or folder that is named with this git revision of it.")
-    ] = None,
-    source: Annotated[str | None, typer.Option(help="Plan both policies on this table.")] = None,
-    expected_rows: Annotated[
-        int | None, typer.Option(min=1, help="Plan both for so many records, without data.")
-    ] = None,
-    root: Root = None,
-    today: Today = None,
     *,
-    data: Annotated[bool, typer.Option("--data", help="Plan each policy on its own table.")] = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[DiffOptions],
 ) -> int:
     """Compare two policies: what is weaker, what is stronger, and what it costs. Nothing is released or written.
 
@@ -45,13 +34,13 @@ def command(  # noqa: PLR0917 each option is one
     [[policy.changes]] entry that says why; what to paste is printed. Folders are compared policy by policy: by name, by
     file, else by source and columns, so that a renamed policy is not new. A new one is announced.
     """
-    options = api_options(api.diff, locals())
     from rrpolicy.cli.text.diff import lines
     from rrpolicy.cli.text.progress import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.diff(old, new, **options, progress=report)
+        options["progress"] = report
+        found = api.diff(old, new, **options)
     status = 0 if found.passed else 1
     return report_outcome(
         wanted,

@@ -4,39 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
+from rrpolicy.options import InitOptions
 from rrpolicy.serialization.writing import plain
 
-PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; the draft lists it."
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 
 
+@with_options
 def command(
     uri: Annotated[
         str, typer.Argument(help="A Parquet or CSV file, a glob, a DuckDB database, or demo:survey.", metavar="TABLE")
     ],
-    table: Annotated[str | None, typer.Option(help="The table or view inside a database.")] = None,
-    mechanism: Annotated[
-        str | None,
-        typer.Option(
-            help="What protects, such as generalisation; default: pram, or what meets the models.", metavar="NAME"
-        ),
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            help="A privacy model that must hold, such as k-anonymity; repeat it for several.",
-            metavar="NAME",
-        ),
-    ] = None,
-    plugins: Annotated[list[str] | None, typer.Option("--plugin", help=PLUGIN)] = None,
+    **options: Unpack[InitOptions],
 ) -> None:
     """Draft a policy from a table, with guessed roles to be edited.
 
@@ -45,12 +32,10 @@ def command(
     each line that says "fill in" is filled in.
     """
     from rrpolicy.cli.text.progress import progress
-    from rrpolicy.escaping.printable import line
 
     with progress() as shown:
-        drafted = api.init(
-            uri, table=table, mechanism=mechanism, models=models or (), plugins=plugins or (), progress=shown
-        )
+        options["progress"] = shown
+        drafted = api.init(uri, **options)
     print(drafted.text, end="")
     for warning in drafted.warnings:
         print(f"warning: {line(warning)}", file=sys.stderr)

@@ -3,47 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Protect, Root, Today, api_options
-from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import (
-    QUIET,
-    Output,
-    output_request,
-    show,
-)
+from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Protect, Quiet, with_options
+from rrpolicy.cli.text.output import Output, output_request, show
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.shell import command_line
+from rrpolicy.options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
     from rrpolicy.planning.plan_request import PlannedRelease
 
 
-def command(  # noqa: PLR0917 each option is one
+@with_options
+def command(
     policy: Annotated[Path, typer.Argument(help="A policy file.", metavar="POLICY")],
-    out: Annotated[Path | None, typer.Option(help="Write the plan here; `release` then executes exactly it.")] = None,
-    key: Annotated[
-        str | None, typer.Option(help=f"Where the plan's key goes; default: the plan with .key added. {SECRETS}")
-    ] = None,
-    source: Annotated[str | None, typer.Option(help="Read this table in place of the policy's.")] = None,
-    expected_rows: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Plan for so many records, without data; --out then writes a questionnaire as well.",
-        ),
-    ] = None,
-    root: Root = None,
-    today: Today = None,
     *,
-    protect: Protect = False,
-    no_waivers: NoWaivers = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
+    source: Annotated[str | None, After("key"), typer.Option(help=SOURCE)] = None,
+    protect: Annotated[Protect, After("today")] = False,
+    quiet: Quiet = False,
     report: Annotated[
         Path | None,
         typer.Option(
@@ -56,6 +38,7 @@ def command(  # noqa: PLR0917 each option is one
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[PlanOptions],
 ) -> int:
     """Show what would be released, at what risk and with what error. Nothing is released.
 
@@ -64,7 +47,7 @@ def command(  # noqa: PLR0917 each option is one
     Without data, with --expected-rows, there is no key: beside the plan stands PLAN.questionnaire.json, by which
     `rrpolicy collect randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
-    options, paged = api_options(api.plan, locals()), api_options(api.preview, locals())
+    without_data, paged = options.get("expected_rows") is not None, shared(options, PreviewOptions)
     from rrpolicy.cli.text.plan import lines, verdict
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.planning.keys import file_passphrase
@@ -75,21 +58,16 @@ def command(  # noqa: PLR0917 each option is one
         refuse_existing(report)
     with progress() as shown:
         try:
-            found = api.plan(
-                policy,
-                source,
-                **options,
-                bound=False,
-                key_passphrase=file_passphrase().decode() if protect else None,
-                progress=shown,
-            )
+            options["bound"], options["progress"] = False, shown
+            options["key_passphrase"] = file_passphrase().decode() if protect else None
+            found = api.plan(policy, source, **options)
         except RequirementError:
-            if report is not None and expected_rows is None:
-                api.preview(policy, report, **paged, progress=shown)
+            if report is not None and not without_data:
+                api.preview(policy, report, **paged, source=source, progress=shown)
             raise
         if report is not None:
-            api.preview(found, report, **paged, trade_off=expected_rows is None, progress=shown)
-    told = _next_step(found, policy, out, source, key)
+            api.preview(found, report, **paged, source=source, trade_off=not without_data, progress=shown)
+    told = _next_step(found, policy, options.get("out"), source, options.get("key"))
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
     more = () if verbose else ("", "`--verbose` says what each number means")
@@ -109,7 +87,9 @@ def _outcome(found: PlannedRelease, policy: Path, told: str) -> CommandOutcome:
     return subjects.command_outcome("plan", found.exit_status, looked, told.removeprefix("next: "))
 
 
-def _next_step(found: PlannedRelease, policy: Path, out: Path | None, source: str | None, key: str | None) -> str:
+def _next_step(
+    found: PlannedRelease, policy: Path, out: PathLike | None, source: str | None, key: PathLike | None
+) -> str:
     if not found.passed:
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "edit the policy and plan again; `--report PAGE` shows what is attainable"
@@ -122,7 +102,9 @@ def _next_step(found: PlannedRelease, policy: Path, out: Path | None, source: st
         randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})
         collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})
         return f"next: {randomize}; of what was collected, {collect}"
-    written, given = (policy, None) if found.file is None else (found.file, found.key or key)
+    written, given = (
+        (policy, None) if found.file is None else (found.file, found.key or (None if key is None else Path(key)))
+    )
     if found.policy.release.series is not None:
-        given = key or "FILE"  # of the series, not of the plan
+        given = Path(key or "FILE")  # of the series, not of the plan
     return f"next: {command_line('release', written, options={'--key': given, '--out': 'DIR', '--source': source})}"

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.options import Also, AsJson, OutputForm, Root
-from rrpolicy.cli.text.output import (
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
+from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.options import RunTestsOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject
     from rrpolicy.governance.cases.run import PolicyTestReport, PolicyTestSuite
 
 
+@with_options
 def command(
     policies: Annotated[list[Path], typer.Argument(help="Policies, or folders of policies.", metavar="POLICY…")],
-    root: Root = None,
     *,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[RunTestsOptions],
 ) -> int:
     """Hold policies to the small tables that lie beside them, with what is expected of each.
 
@@ -38,7 +36,8 @@ def command(
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.run_tests(*policies, root=root, progress=report)
+        options["progress"] = report
+        found = api.run_tests(*policies, **options)
     status = 0 if found.passed else 1
     return report_outcome(
         wanted,

@@ -21,7 +21,7 @@ UNKNOWN = (
 )
 
 SUGGESTIONS = 0.8
-"""How much of two spellings agrees at least where one may be meant by the other: a wrong letter or two, not a word."""
+"""Least similarity of two spellings for a suggestion: a wrong letter or two, not a word."""
 
 
 def command(
@@ -71,7 +71,7 @@ def command(
 
 
 def _explanation(registry: Registry, name: str) -> str:
-    """Return what is known of a name, however it is spelled: of what has the name here, and of a term; else nothing."""
+    """Return the explanation of a name in any spelling, and of a term; "" if there is none."""
     from rrpolicy.cli.text.name_descriptions import describe_name, known_names
     from rrpolicy.cli.text.terms import normalise_spelling, terms_by_name
 
@@ -86,7 +86,7 @@ def _explanation(registry: Registry, name: str) -> str:
 
 
 def _hint(wanted: str, known: tuple[str, ...], unlisted: tuple[str, ...]) -> str:
-    """Return what may be meant, and who may know the code or the name."""
+    """Return a suggestion, and the plugins that may know the code or the name."""
     import difflib
 
     from rrpolicy.cli.text.terms import normalise_spelling

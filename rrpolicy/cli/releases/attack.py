@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.options import Also, AsJson, OutputForm
-from rrpolicy.cli.text.output import (
-    QUIET,
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.options import Also, AsJson, OutputForm, Quiet, with_options
+from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.options import AttackOptions
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport, AttackResult
     from rrpolicy.ci_reports.outcome import OutcomeSubject
 
-SOURCE = "The original table; of several releases, the one of all, or repeated, that of each in their order."
-WRITE = "Put the test into audit/ of the first bundle, and into its report; `verify` and `evidence` then read it there."
 
-
+@with_options
 def command(
     bundles: Annotated[list[Path], typer.Argument(help="A bundle's folder, or several.", metavar="BUNDLE…")],
-    source: Annotated[list[str], typer.Option("--source", help=SOURCE)],
     *,
-    write: Annotated[bool, typer.Option("--write", help=WRITE)] = False,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution that a bundle names and you trust, such as acme-oue>=1.2."),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
+    quiet: Quiet = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[AttackOptions],
 ) -> int:
     """Attack written releases, and hold what an attacker attains against what is predicted.
 
@@ -48,12 +37,13 @@ def command(
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.attack(*bundles, source=source, plugins=plugins or (), write=write, progress=report)
+        options["progress"] = report
+        found = api.attack(*bundles, **options)
     return report_outcome(
         wanted,
         "attack",
         found.exit_status,
-        text=lambda: [found.last_line()] if quiet else _attack_text(found, bundles[0] if write else None),
+        text=lambda: [found.last_line()] if quiet else _attack_text(found, bundles[0] if options["write"] else None),
         document=found.to_json,
         subjects=lambda: _subjects(found, bundles),
         problems=found.problems,

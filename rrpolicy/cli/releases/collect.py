@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
 from rrpolicy.cli.main import file_argument
-from rrpolicy.cli.options import NoWaivers, Root, Today, api_options
+from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line
+from rrpolicy.options import CollectOptions, OpenQuestionnaireOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,32 +22,29 @@ if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
 
 
-def command(  # noqa: PLR0917 each option is one
+@with_options
+def command(
     plan: Annotated[
         Path, typer.Argument(help="A plan that `rrpolicy plan --expected-rows N --out` wrote.", metavar="PLAN")
     ],
     table: Annotated[
-        str,
-        typer.Argument(help="The records, as `rrpolicy collect randomize` printed them.", metavar="TABLE"),
+        str, typer.Argument(help="The records, as `rrpolicy collect randomize` printed them.", metavar="TABLE")
     ],
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
-    label: Annotated[str | None, typer.Option("--as", help="The release's label, such as 2026-11.")] = None,
-    root: Root = None,
-    today: Today = None,
     *,
-    no_waivers: NoWaivers = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
+    **options: Unpack[CollectOptions],
 ) -> int:
     """Make the release of records that were randomised before they were sent. Nothing is drawn.
 
     Requirements are assessed for the number of records that came in. The bundle appears whole or not at all.
     """
-    options = api_options(api.collect, locals())
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
 
     with progress() as report, notices():
-        found = api.collect(plan, table, out, **options, progress=report)
+        options["progress"] = report
+        found = api.collect(plan, table, out, **options)
     if json:
         print_json(found.to_json())
         return 0
@@ -65,6 +63,7 @@ def command(  # noqa: PLR0917 each option is one
     return 0
 
 
+@with_options
 def randomize(
     questionnaire: Annotated[
         Path,
@@ -82,10 +81,6 @@ def randomize(
     record: Annotated[
         str | None, typer.Option(help="One record as JSON, in place of a file; a shell may keep it in its history.")
     ] = None,
-    plugin: Annotated[
-        list[str] | None,
-        typer.Option(help="Load this distribution for an axis of a plugin; repeat it.", metavar="DISTRIBUTION"),
-    ] = None,
     *,
     csv: Annotated[
         bool, typer.Option("--csv", help="Standard input is CSV with a header; so is what is printed.")
@@ -93,6 +88,7 @@ def randomize(
     questions: Annotated[
         bool, typer.Option("--questions", help="Print what is asked and what is promised, and draw nothing.")
     ] = False,
+    **options: Unpack[OpenQuestionnaireOptions],
 ) -> int:
     """Randomise records where they are: what is printed is all that is to be sent.
 
@@ -100,9 +96,9 @@ def randomize(
     twice, and epsilon adds up: keep what was printed, and send it again.
     """
     from rrpolicy.collection import lines
-    from rrpolicy.collection.randomize import randomize
+    from rrpolicy.collection.answers import randomize
 
-    asked = api.open_questionnaire(questionnaire, plugins=plugin or ())
+    asked = api.open_questionnaire(questionnaire, **options)
     if questions:
         print("\n".join(lines.question_lines(asked)))
         return 0

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
 from rrpolicy.cli.main import file_argument
-from rrpolicy.cli.options import NoWaivers, Protect, Root, Today, api_options
-from rrpolicy.cli.quick_check import SECRETS
+from rrpolicy.cli.options import After, Protect, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line, shortest_path
+from rrpolicy.options import PreviewOptions, ReleaseOptions, shared
 from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
 
 if TYPE_CHECKING:
@@ -22,35 +23,14 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
 
 
-def command(  # noqa: PLR0917 each option is one
+@with_options
+def command(
     what: Annotated[
         Path, typer.Argument(help="A policy, or a plan that `rrpolicy plan --out` wrote.", metavar="POLICY|PLAN")
     ],
     out: Annotated[Path, typer.Option("--out", help="The bundle's folder; it must not exist.")],
-    label: Annotated[str | None, typer.Option("--as", help="The release's label, such as 2026-11.")] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            "--key",
-            help="Keep the key here (created 0600), or use this one; default: it is destroyed. A series needs one. "
-            + SECRETS,
-        ),
-    ] = None,
-    source: Annotated[str | None, typer.Option("--source", help="Read this table in place of the policy's.")] = None,
-    root: Root = None,
-    today: Today = None,
-    sink: Annotated[
-        str | None,
-        typer.Option(help="What expands the drawn counts and writes the data files, such as spark; default: here."),
-    ] = None,
-    replaces: Annotated[Path | None, typer.Option(help="A release that this one corrects.", metavar="BUNDLE")] = None,
-    push: Annotated[
-        str | None,
-        typer.Option(help="Enter it in the ledger of this branch first, or release nothing.", metavar="REMOTE/BRANCH"),
-    ] = None,
     *,
-    protect: Protect = False,
-    no_waivers: NoWaivers = False,
+    protect: Annotated[Protect, After("push")] = False,
     page: Annotated[
         Path | None,
         typer.Option(
@@ -60,6 +40,7 @@ def command(  # noqa: PLR0917 each option is one
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print where the release is, and nothing else.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was released as JSON on standard output.")] = False,
+    **options: Unpack[ReleaseOptions],
 ) -> int:
     """Write a release that every requirement allows, or nothing.
 
@@ -67,7 +48,8 @@ def command(  # noqa: PLR0917 each option is one
     about the table: keep it as secret as the data, or let it be destroyed. Keep the key of a series as long as the
     series goes on: each later release needs it.
     """
-    options, shown = api_options(api.release, locals()), api_options(api.preview, locals())
+    given = options.get("key")
+    key, source = None if given is None else os.fspath(given), options.get("source")
     from rrpolicy.cli.text.notices import notices
     from rrpolicy.cli.text.progress import progress
     from rrpolicy.formats.format import CORE_FORMATS
@@ -80,12 +62,11 @@ def command(  # noqa: PLR0917 each option is one
         refuse_existing(page)
     with progress() as report, notices():
         try:
-            found = api.release(
-                what, out, **options, key_passphrase=file_passphrase().decode() if protect else None, progress=report
-            )
+            options["key_passphrase"], options["progress"] = file_passphrase().decode() if protect else None, report
+            found = api.release(what, out, **options)
         except RequirementError:
             if page is not None and what.suffix != ".json":
-                api.preview(what, page, **shown, progress=report)
+                api.preview(what, page, **shared(options, PreviewOptions), progress=report)
             elif page is not None:
                 api.render(what, out=page)
             raise
@@ -108,15 +89,15 @@ def command(  # noqa: PLR0917 each option is one
     print("\n".join(format_for_terminal(list(map(line, told)))))
     policy = found.policy
     first = command_line("sign", out, options={"--key": "FILE"}) if policy.release.require_signatures else ""
-    given = {
-        "--source": source or _uri(policy.source.uri, policy),
+    inputs = {
+        "--source": str(source or "") or _uri(policy.source.uri, policy),
         "--key": key,
         "--ledger": _series_ledger(policy),
         "--reference": _population_table(policy),
         "--plugin": policy.plugins,
     }
     signed = ["FILE.pub"] * policy.release.require_signatures
-    verify = command_line("verify", out, options={**given, "--signed-by": signed})
+    verify = command_line("verify", out, options={**inputs, "--signed-by": signed})
     print("\n      ".join([f"next: {first}", verify] if first else [f"next: {verify}"]))
     column = next((a.release_as or a.name for a in found.policy.released if a.categorical), None)
     if policy.release.withholds:
@@ -129,13 +110,7 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
-    """Return what became of the key.
-
-    Args:
-        found: the release.
-        key: where the key is, as the caller named it; None if it was destroyed.
-        used: whether its file was there before.
-    """
+    """Return the disposition of the key, in words."""
     if key is None:
         return "the key was destroyed"
     series, where = found.policy.release.series, "derived from" if found.key is None else "in"
@@ -146,7 +121,7 @@ def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
 
 
 def _series_ledger(policy: Policy) -> str | None:
-    """Return the ledger that verifies how a series was begun; of any other release it is not needed."""
+    """Return the ledger that verifies the beginning of a series; other releases need none."""
     if policy.release.series is None or policy.ledger is None:
         return None
     return shortest_path(Path(policy.folder) / policy.ledger.file)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
+from rrpolicy.cli.options import with_options
 from rrpolicy.escaping.printable import line
 from rrpolicy.escaping.shell import command_line
+from rrpolicy.options import SignOptions
 
 
+@with_options
 def command(
     bundle: Annotated[
         Path,
@@ -20,15 +23,7 @@ def command(
         ),
     ],
     key: Annotated[Path, typer.Option("--key", help="The private key, as `rrpolicy keys new` writes it.")],
-    *,
-    recall: Annotated[
-        str | None,
-        typer.Option(help="Sign a notice that the release is not to be used any more: why.", metavar="REASON"),
-    ] = None,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
-    ] = None,
+    **options: Unpack[SignOptions],
 ) -> int:
     """Sign a release, approve a policy, or recall a release; a signature is added to those that are there.
 
@@ -43,13 +38,13 @@ def command(
     """
     from rrpolicy.signing.signing_keys import public_path
 
-    made = api.sign(bundle, key, plugins=plugins or (), recall=recall)
+    made = api.sign(bundle, key, **options)
     beside = f", beside {len(made.others)} before it" if made.others else ""
     if bundle.is_file():
         print(line(f"approved {bundle} as it stands, with the key {made.keyid[:16]}…{beside}: {made.file}"))
         print(f"next: commit {line(str(made.file))}")
         return 0
-    if recall is not None:
+    if options.get("recall") is not None:
         print(line(f"recalled {bundle} with the key {made.keyid[:16]}…: {made.file}"))
         print("next: `rrpolicy ledger add LEDGER --recall HASH --reason TEXT --by NAME`, and tell who has the data")
         return 0

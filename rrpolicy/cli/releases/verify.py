@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from rrpolicy import api
-from rrpolicy.cli.options import Also, AsJson, OutputForm, api_options
-from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import (
-    QUIET,
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Quiet, with_options
+from rrpolicy.cli.text.output import Output, output_request, report_outcome
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.options import VerifyOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject
@@ -26,68 +21,24 @@ if TYPE_CHECKING:
 
 
 CHANGED_HELP = "RR111"
-"""Code of a file that is not as it was written: it explains what else fails, and is printed first."""
-TODAY = "Look at review dates as of this day, such as 2027-01-31; default: today."
+"""The code of a changed file: it explains other failures, and is printed first."""
 
 
-def command(  # noqa: PLR0917 each option is one
+@with_options
+def command(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
-    level: Annotated[
-        Literal["public", "audit", "source", "key"] | None,
-        typer.Option("--level", help="Up to which; default: the highest that the inputs allow."),
-    ] = None,
-    source: Annotated[str | None, typer.Option("--source", help="The original table.")] = None,
-    key: Annotated[str | None, typer.Option("--key", help=f"The release's key file. {SECRETS}")] = None,
-    plan_on: Annotated[
-        str | None, typer.Option("--plan-on", help="The table that the parameters were chosen on, if not the source.")
-    ] = None,
-    reference: Annotated[
-        str | None, typer.Option("--reference", help="The population that people were counted in, if any were.")
-    ] = None,
-    today: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)] = None,
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", help="The ledger that the release must stand in.", metavar="FILE")
-    ] = None,
     *,
-    plugins: Annotated[
-        list[str] | None,
-        typer.Option("--plugin", help="A distribution that the bundle names and you trust, such as acme-oue>=1.2."),
-    ] = None,
-    signed_by: Annotated[
-        list[Path] | None,
-        typer.Option("--signed-by", help="A public key that must have signed the release; again for each further one."),
-    ] = None,
-    verified_by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--verified-by",
-            help="An auditor's public key that must have signed a verification of it, to that level at least.",
-            metavar="FILE[=LEVEL]",
-        ),
-    ] = None,
-    signers: Annotated[
-        Path | None,
-        typer.Option("--signers", help="The file of allowed signers, for the roles that the release requires."),
-    ] = None,
-    as_of: Annotated[
-        datetime | None,
-        typer.Option("--as-of", formats=["%Y-%m-%d"], help="With --signers: keys trusted on this day; default: today."),
-    ] = None,
     sign_with: Annotated[
         Path | None,
+        After("as_of"),
         typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
     ] = None,
-    unsigned: Annotated[
-        bool, typer.Option("--unsigned", help="It was just made: the signatures that it requires stay undecided.")
-    ] = False,
-    superseded: Annotated[
-        bool, typer.Option("--superseded", help="With --ledger: it may be of an older version of its policy.")
-    ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help=QUIET)] = False,
+    quiet: Quiet = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
+    **options: Unpack[VerifyOptions],
 ) -> int:
     """Recompute what a release promises, as far as the inputs allow. Nothing is believed and nothing is written.
 
@@ -95,12 +46,12 @@ def command(  # noqa: PLR0917 each option is one
     undecided. With --sign-with an auditor's statement of what holds, and of nothing else, is written into
     attestations/.
     """
-    options = api_options(api.verify, locals())
     from rrpolicy.cli.text.progress import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
-        found = api.verify(bundle, **options, progress=report)
+        options["progress"] = report
+        found = api.verify(bundle, **options)
     status = 0 if found.passed and not (strict and found.undecided) else 1
     signed = _sign_verification(bundle, found, sign_with) if sign_with is not None and status == 0 else []
     failing = ["--strict: what is undecided fails"] if status and found.passed else []
@@ -115,7 +66,7 @@ def command(  # noqa: PLR0917 each option is one
 
 
 def _sign_verification(bundle: Path, found: Verification, key: Path) -> list[str]:
-    """Sign what was verified, and return what is told of it."""
+    """Sign the verification, and return the line to print."""
     from datetime import UTC
 
     from rrpolicy.signing.signing import sign_verification
@@ -164,7 +115,7 @@ def _lines(found: Verification) -> list[str]:
 
 
 def _verdict_text(found: Verification, finding: Finding) -> str:
-    """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
+    """Return a verdict in words: guarantees of the stated parameters do not apply to inconsistent files."""
     from rrpolicy.finding import CONDITION, Verdict
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from rrpolicy.escaping.printable import line
 
-NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
 UNVERIFIED = "not checked: whether release.json and the files that were read are those that were released"
 
 LOG = logging.getLogger("rrpolicy")

@@ -27,7 +27,6 @@ from rrpolicy.governance.cases.case import (
 from rrpolicy.planning.gate import measure_text
 from rrpolicy.planning.plan_request import run_plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
-from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.baseline.floor import URI_SCHEME
 from rrpolicy.policy.folder.root import OutsideError, Root
 from rrpolicy.policy.governance import EMPTY_GOVERNANCE
@@ -218,9 +217,7 @@ def _run_case(case: Case, made: OpenedPolicy, files: Root) -> PolicyTestResult:
         given = input_table(build_case_table(case, made.policy, files))
         # neither the day nor an earlier release affects the result of a test
         policy = replace(made.policy, governance=EMPTY_GOVERNANCE, ledger=None)
-        found = run_plan(
-            policy, given, None, None, None, None, lambda *_: None, bound=False, terms=Terms(waivers=False)
-        )
+        found = run_plan(policy, given, bound=False, waivers=False)
     except RRPolicyError as error:
         if {problem.code for problem in error.problems} & {"RR256", "RR289"}:
             raise

@@ -73,7 +73,7 @@ def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Se
         message = f"{path} has no audit/, which states its plan"
         raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
     with scratch_folder() as spilled:
-        side, audit = verify_records(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "", start=".")
+        side, audit = verify_records(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "")
     stated, known = _with_identities(audit.stated, audit.plan), handed.uri is not None
     return ExistingCandidate(audit.plan, side.registry, stated, table=known, release=side.manifest.digest)
 
