@@ -137,23 +137,18 @@ def _diversity_finding(
     profile: Profile | None,
 ) -> Finding:
     worst = min(each.l for each in found)
+    joint = (" and ".join(f"'{name}'" for name in each.attributes) for each in found if len(each.attributes) > 1)
+    together = "are taken together as one attribute: l counts combinations, not values of one of them."
     return conclude(
         requirement,
         Measure(float(worst)),
         worst >= requirement.options.l,
         Basis.CHANNEL,
         ADVERSARY,
-        (*_joint_assumptions(found), *scope_loss(channel).assumptions),
+        (*(f"{names} {together}" for names in joint), *scope_loss(channel).assumptions),
         (*_measures_by_axis(found), *companions),
         profile=profile,
     )
-
-
-def _joint_assumptions(found: Sequence[SetDiversity]) -> Iterator[str]:
-    for each in found:
-        if len(each.attributes) > 1:
-            names = " and ".join(f"'{name}'" for name in each.attributes)
-            yield f"{names} are taken together as one attribute: l counts combinations, not values of one of them."
 
 
 def _measures_by_axis(found: Sequence[SetDiversity]) -> Iterator[Companion]:

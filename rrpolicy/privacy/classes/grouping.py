@@ -71,10 +71,6 @@ def _written_suppression(
     return empirical_tuple_classes(requirement, channel, written)
 
 
-def _planned_anatomy(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Classes:
-    return _planned_product(requirement, channel.untouched(), original)
-
-
 CLASS_CHANNELS = (
     ClassChannel(Product, _planned_product, _written_product, DETERMINISTIC_AXES),
     ClassChannel(
@@ -84,7 +80,7 @@ CLASS_CHANNELS = (
         most=1,
         refusal="records are parted by one sensitive attribute",
     ),
-    ClassChannel(AnatomyChannel, _planned_anatomy, most=0),
+    ClassChannel(AnatomyChannel, lambda asked, groups, of: _planned_product(asked, groups.untouched(), of), most=0),
 )
 """The one list of channels with classes. Records in groups of anatomy have classes of their unmodified columns."""
 

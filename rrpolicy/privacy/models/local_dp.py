@@ -8,7 +8,7 @@ References:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -65,6 +65,7 @@ class LocalDPOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "local-dp"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    possible: ClassVar = True  # a released value that excludes an original one has an infinite epsilon
 
     epsilon: Rational = Field(description="Bound on the logarithm of the ratio of chances; above 0.")
     scope: Scope = Field(default="record", description=MEANING)
@@ -79,11 +80,6 @@ class LocalDPOptions(BaseModel):
     def limit(self) -> Fraction:
         """Return epsilon."""
         return self.epsilon
-
-    @property
-    def possible(self) -> bool:
-        """Return True: a released value that excludes an original one has an infinite epsilon."""
-        return True
 
 
 class LocalDP:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -49,6 +49,7 @@ class PkAnonymityOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "pk-anonymity"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    possible: ClassVar = True  # a released value that excludes an original one has k = 1
 
     k: Rational = Field(description="No one is linked to a released record with a chance above 1/k; k > 1.")
 
@@ -62,11 +63,6 @@ class PkAnonymityOptions(BaseModel):
     def limit(self) -> Fraction:
         """Return k."""
         return self.k
-
-    @property
-    def possible(self) -> bool:
-        """Return True: a released value that excludes an original one has k = 1."""
-        return True
 
 
 class PkAnonymity:

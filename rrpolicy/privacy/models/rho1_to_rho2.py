@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -51,6 +51,7 @@ class Rho1ToRho2Options(BaseModel):
     """What a policy may say under [[privacy]] with model = "rho1-to-rho2"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    possible: ClassVar = True  # a released value that excludes an original one makes any prior certain
 
     rho1: Rational = Field(description="The largest probability, before the release, of what must stay unlikely.")
     rho2: Rational = Field(description="The largest that it may have after it; above rho1, below 1.")
@@ -71,11 +72,6 @@ class Rho1ToRho2Options(BaseModel):
     def amplification(self) -> Fraction:
         """Return the largest gamma."""
         return self.rho2 * (1 - self.rho1) / (self.rho1 * (1 - self.rho2))
-
-    @property
-    def possible(self) -> bool:
-        """Return True: a released value that excludes an original one makes any prior certain."""
-        return True
 
 
 class Rho1ToRho2:
