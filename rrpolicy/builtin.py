@@ -27,21 +27,14 @@ MODELS = {
 """Privacy model -> its class."""
 
 ASSESSORS = (
-    ("pk-anonymity", "product", "rrpolicy.privacy.models.pk_anonymity:assessors"),
-    ("local-dp", "product", "rrpolicy.privacy.models.local_dp:assessors"),
-    ("rho1-to-rho2", "product", "rrpolicy.privacy.models.rho1_to_rho2:assessors"),
-    ("attribute-disclosure", "product", "rrpolicy.privacy.models.attribute_disclosure:assessors"),
-    ("identity-disclosure", "product", "rrpolicy.privacy.models.identity_disclosure:assessors"),
-    ("attribute-disclosure", "anatomy", "rrpolicy.privacy.anatomy.assessors:attribute_disclosure_assessors"),
-    ("identity-disclosure", "anatomy", "rrpolicy.privacy.anatomy.assessors:identity_disclosure_assessors"),
-    ("k-anonymity", "anatomy", "rrpolicy.privacy.anatomy.assessors:k_anonymity_assessors"),
-    ("l-diversity", "anatomy", "rrpolicy.privacy.anatomy.assessors:l_diversity_assessors"),
-    ("attribute-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:attribute_disclosure_assessors"),
-    ("identity-disclosure", "suppression", "rrpolicy.privacy.suppression.assessors:identity_disclosure_assessors"),
+    ("", "anatomy", "rrpolicy.privacy.anatomy.assessors:assessors"),
+    ("", "suppression", "rrpolicy.privacy.suppression.assessors:assessors"),
     ("l-diversity", "product", "rrpolicy.privacy.addition.diversity:assessors"),
     ("t-closeness", "product", "rrpolicy.privacy.addition.closeness:assessors"),
 )
-"""Privacy model, kind of channel, and the function that returns the assessors; models of classes bring others."""
+"""Privacy model, kind of channel, and the function that returns the assessors which no model brings itself.
+
+A channel offers those of all models at once; released sets are one of many axes of a product."""
 
 METRICS = {
     "expected-l2": "rrpolicy.utility.expected_l2:ExpectedL2",

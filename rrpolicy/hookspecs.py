@@ -10,7 +10,8 @@ so that a check stays fast with any number of plugins. Two plugins that offer th
     def rrpolicy_mechanisms():
         return [Offer("acme-oue", "acme_oue.mechanism:UnaryEncoding")]
 
-An offer of assessors has the privacy model's name, and refers to a function that returns them.
+An offer of assessors has the privacy model's name, or none for several models of its channel, and refers to a
+function that returns them.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Offer:
     """A name with the location of its implementation. Hooks return offers or the parts themselves.
 
     Attributes:
-        name: name in policies; for an assessor, the privacy model's name.
+        name: name in policies; for assessors, the privacy model's name, or empty for several models.
         where: `package.module:attribute`; a class is called without arguments at its first use.
         channel: for assessors, the kind of channel that they handle; they are imported for no other. Empty: for any.
         recorded: for mechanisms, an earlier name, under which resolved policies record it: their digests, and with them

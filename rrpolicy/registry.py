@@ -376,7 +376,7 @@ class Registry:
             return self._known[model, channel]
         kinds = {"", *(vars(c).get("kind") for c in channel.__mro__)}
         known: list[tuple[str, Assessor]] = []
-        for plugin, thing in self._offered.get(model, ()):
+        for plugin, thing in (*self._offered.get(model, ()), *self._offered.get("", ())):
             if isinstance(thing, Offer) and thing.channel not in kinds:
                 continue
             for assessor in self._load_assessors(model, plugin, thing):
@@ -399,7 +399,9 @@ class Registry:
             own: Iterable[Assessor] = getattr(self.privacy_models[model], "assessors", tuple)()
             return own
         loaded = self._load(model, plugin, thing, lambda _: model)
-        return loaded() if isinstance(thing, Offer) else (loaded,)
+        if not isinstance(thing, Offer):
+            return (loaded,)
+        return loaded() if thing.name else [assessor for assessor in loaded() if assessor.model == model]
 
     @cached_property
     def _recorded(self) -> Mapping[str, str]:

@@ -115,7 +115,7 @@ def constraint_beside_plain() -> tuple[float, float]:
     keep = np.array([0.4, 0.7, 0.9, 0.95, 0.8])
     pi = table.table.dense() / table.records
     entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=Fraction(1, 3)))
-    smooth = attribute.assessors()[0].smooth(entry, channel(table, Fraction(4, 5)), table)
+    smooth = attribute.AttributeDisclosure().assessors()[0].smooth(entry, channel(table, Fraction(4, 5)), table)
     assert abs(3 * plain_risk(pi, keep).max() - 1 - smooth.value(keep).max()) < 1e-9
     plain = least(lambda: plain_risk(pi, keep), times=100)
     return (
@@ -130,7 +130,7 @@ def wide() -> dict[str, float]:
     released = channel(table, Fraction(4, 5))
     start = time.perf_counter()
     entry = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=Fraction(1, 2)))
-    finding = identity.assessors()[0].finding(entry, released, table)
+    finding = identity.IdentityDisclosure().assessors()[0].finding(entry, released, table)
     seconds = time.perf_counter() - start
     assert finding.achieved is not None
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())

@@ -6,7 +6,7 @@ from rrpolicy.channels.axes.recode import ANYTHING as ANYTHING
 from rrpolicy.channels.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
 from rrpolicy.channels.probability import keep_probability as keep_probability
 from rrpolicy.mechanism import refuse_without_data as refuse_without_data
-from rrpolicy.privacy.models.thresholds import (
+from rrpolicy.privacy.models.l_diversity import (
     BY_FREQUENCY as BY_FREQUENCY,
     frequency_l as frequency_l,
     group_size as group_size,

@@ -18,7 +18,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.privacy.classes.grouping import deterministic_axes
+from rrpolicy.privacy.classes.grouping import DETERMINISTIC_AXES
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.channels import json_round_trip
@@ -264,7 +264,7 @@ def _classes_pass(tests: Sequence[PerClass], requirement: Requirement, channel: 
     from rrpolicy.privacy.classes.equivalence import expected_classes
 
     axes = getattr(channel, "axes", ())
-    if not tests or not isinstance(channel, Product) or not all(type(axis) in deterministic_axes() for axis in axes):
+    if not tests or not isinstance(channel, Product) or not all(type(axis) in DETERMINISTIC_AXES for axis in axes):
         return False
     for one in tests:
         if one.peaks is not None:

@@ -17,10 +17,11 @@ from rrpolicy.policy.model import (
     Requirement,
     Role,
 )
-from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
 from rrpolicy.privacy.models.alpha_k_anonymity import AlphaKAnonymity
+from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.privacy.models.beta_likeness import BetaLikeness
 from rrpolicy.privacy.models.delta_disclosure import DeltaDisclosure
+from rrpolicy.privacy.models.identity_disclosure import IdentityDisclosure
 from rrpolicy.privacy.models.k_anonymity import KAnonymity
 from rrpolicy.privacy.models.l_diversity import LDiversity
 from rrpolicy.privacy.models.t_closeness import TCloseness
@@ -28,7 +29,7 @@ from rrpolicy.testing import TableInMemory, policies
 from tests.models import requirement_of as requirement
 
 OF_CLASSES = (KAnonymity(), LDiversity(), TCloseness(), AlphaKAnonymity(), BetaLikeness(), DeltaDisclosure())
-MODELS = {m.name: m for m in OF_CLASSES} | {m.NAME: m for m in (attribute_disclosure, identity_disclosure)}
+MODELS = {model.name: model for model in (*OF_CLASSES, AttributeDisclosure(), IdentityDisclosure())}
 VALUES = ("s0", "s1", "s2", "s3")
 TREE = (VALUES, ("s01", "s01", "s23", "s23"), ("*",) * 4)
 

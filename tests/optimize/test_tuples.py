@@ -103,7 +103,7 @@ def test_frequency_implies_disclosure(rows, l):
 
 
 def of_disclosure(threshold):
-    assessors = (*parted.attribute_disclosure_assessors(), *parted.identity_disclosure_assessors())
+    assessors = parted.assessors()
     return [(a, small.requirement(a.model, threshold=threshold)) for a in assessors]
 
 

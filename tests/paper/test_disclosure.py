@@ -83,7 +83,7 @@ def test_the_worked_example(toy: tuple[Any, list[Any]]) -> None:
         assert (
             np.abs(quasi_identifier_reconstruction(found.evidence) - np.array(case["qi_reconstruction"])).max() < 1e-9
         )
-        finding = attribute.assessors()[0].finding(asked(Fraction(1, 2)), released, table)
+        finding = attribute.AttributeDisclosure().assessors()[0].finding(asked(Fraction(1, 2)), released, table)
         assert finding.achieved is not None
         assert finding.achieved.value == pytest.approx(case["max"], abs=1e-9)
         assert finding.verdict is (Verdict.SATISFIED if case["max"] <= 0.5 else Verdict.FAILED)
@@ -109,11 +109,13 @@ def test_published_and_best_known_parameters_have_their_risks(emgrw: Any, vector
     for case in cases:
         tau = Fraction(1, case["l"])
         released = channel(emgrw, case["p"])
-        finding = attribute.assessors()[0].finding(asked(tau), released, emgrw)
+        finding = attribute.AttributeDisclosure().assessors()[0].finding(asked(tau), released, emgrw)
         assert finding.achieved is not None
         assert finding.achieved.value == pytest.approx(case["max_risk"], abs=1e-9)
         assert (finding.verdict is Verdict.SATISFIED) == (case["max_risk"] <= float(tau))
-        assert attribute.assessors()[0].accepts(asked(tau), released, emgrw) == (finding.verdict is Verdict.SATISFIED)
+        assert attribute.AttributeDisclosure().assessors()[0].accepts(asked(tau), released, emgrw) == (
+            finding.verdict is Verdict.SATISFIED
+        )
         assert (finding.people_over == 0) == (finding.verdict is Verdict.SATISFIED)
 
 
@@ -138,7 +140,9 @@ def test_randomising_work_alone_cannot_do(emgrw: Any, diversity: int) -> None:
 def test_what_stands_beside_the_risk_at_five(emgrw: Any, vectors: dict[str, Any]) -> None:
     """76 % of people have c_u over 1/5: the risk is not the chance that a guess is right."""
     case = next(c for c in vectors["adult_emgrw"]["published"] if (c["mechanism"], c["l"]) == ("rr-both", 5))
-    finding = attribute.assessors()[0].finding(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw)
+    finding = (
+        attribute.AttributeDisclosure().assessors()[0].finding(asked(Fraction(1, 5)), channel(emgrw, case["p"]), emgrw)
+    )
     by = {c.name: c.measure.value for c in finding.companions if c.of == "workclass"}
     assert by["largest within-group share"] == 1
     assert by["people in homogeneous groups"] == 689

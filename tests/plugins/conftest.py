@@ -17,9 +17,10 @@ from rrpolicy.policy.model import (
 )
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
 from rrpolicy.testing import policy_of
+from tests.models import assessors_of
 
-MODELS = (pk_anonymity, local_dp, attribute_disclosure, identity_disclosure)
-ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in model.assessors()}
+MODELS = ("pk-anonymity", "local-dp", "attribute-disclosure", "identity-disclosure")
+ASSESSORS = {assessor.model: assessor for model in MODELS for assessor in assessors_of(model)}
 OPTIONS = {
     "pk-anonymity": pk_anonymity.PkAnonymityOptions,
     "local-dp": local_dp.LocalDPOptions,

@@ -332,7 +332,7 @@ def test_pram_conforms(make, table, options):
 def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
     from rrpolicy.privacy.models import attribute_disclosure
 
-    (assessor,) = attribute_disclosure.assessors()
+    (assessor,) = attribute_disclosure.AttributeDisclosure().assessors()
     required = Requirement("attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(threshold="1/2"))
     options = PramOptions(allocation=allocation, blocks=blocks)
     _, original = table(options, [required])
@@ -347,7 +347,7 @@ def test_disclosure_is_a_constraint_like_any_other(table, allocation, blocks):
 def test_disclosure_that_nothing_reaches_tells_how_many_stand_in_the_way(table, make):
     from rrpolicy.privacy.models import attribute_disclosure
 
-    (assessor,) = attribute_disclosure.assessors()
+    (assessor,) = attribute_disclosure.AttributeDisclosure().assessors()
     required = Requirement("attribute-disclosure", attribute_disclosure.AttributeDisclosureOptions(threshold="1/20"))
     options = PramOptions(attributes=["s"])
     _, original = table(options, [required])

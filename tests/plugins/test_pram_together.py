@@ -46,6 +46,7 @@ from rrpolicy.testing import (
 )
 from rrpolicy_pram.mechanism import Pram
 from rrpolicy_pram.options import PramOptions
+from tests.models import assessors_of
 
 AGE, EDUCATION = ("young", "middle", "old"), ("low", "high")
 RHO = Fraction(3, 5)
@@ -397,12 +398,8 @@ def test_assessors_and_their_gradients_take_it(make: Any) -> None:
         (),
         ("sex", "age", "education", "region"),
     )
-    for model, module in (
-        ("attribute-disclosure", attribute_disclosure),
-        ("local-dp", local_dp),
-        ("pk-anonymity", pk_anonymity),
-    ):
-        (assessor,) = [a for a in module.assessors() if a.channel is Product]
+    for model in ("attribute-disclosure", "local-dp", "pk-anonymity"):
+        (assessor,) = [a for a in assessors_of(model) if a.channel is Product]
         opened = open_policy(_asking(original.policy, Requirement(model, asked[model])))
         check_assessor(assessor, opened, [channel], [original])
 

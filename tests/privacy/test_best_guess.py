@@ -20,20 +20,20 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
-from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
-from rrpolicy.privacy.anatomy.guess_bounds import guess_bounds
+from rrpolicy.privacy.anatomy.assessors import assessors as of_groups
+from rrpolicy.privacy.anatomy.disclosure import guess_bounds
 from rrpolicy.privacy.disclosure import best_guess
 from rrpolicy.privacy.disclosure.best_guess import READ_OFF, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
-from rrpolicy.privacy.suppression.assessors import attribute_disclosure_assessors as of_suppression
+from rrpolicy.privacy.suppression.assessors import assessors as of_suppression
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy
 from tests.privacy import deals
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
-(PRODUCT,) = attribute.assessors()
+(PRODUCT,) = attribute.AttributeDisclosure().assessors()
 Everybody = dict[Any, list[dict[str, Any]]]
 
 
@@ -369,7 +369,7 @@ def test_of_groups_it_is_never_above_the_bound(rows: Any) -> None:
         own = int(found.evidence.values[group, 0])
         assert found.number[i] >= float(truth[own]) - TINY
         assert truth[own] >= Fraction(max(rows[own]), sum(rows[own]))
-    (assessor,) = of_groups()
+    assessor, *_ = of_groups()
     finding = assessor.finding(asked("9/10"), channel, original)
     assert finding.achieved is not None
     assert finding.achieved.standing is Standing.UPPER_BOUND
@@ -395,7 +395,7 @@ def test_of_groups_whose_values_go_with_nothing_it_is_one_in_l_exactly() -> None
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
 
     attributes, original = table_of(((1, 1, 1), (1, 1, 1)))
-    (assessor,) = of_groups()
+    assessor, *_ = of_groups()
     channel = AnatomyChannel.of(attributes, "s", 3)
     assert assessor.finding(asked("1/3"), channel, original).verdict is Verdict.SATISFIED
     assert assessor.finding(asked("33/100"), channel, original).verdict is Verdict.FAILED
@@ -459,7 +459,7 @@ def test_what_cannot_be_told_is_refused_at_check_time(worlds: Any) -> None:
     reason, _ = PRODUCT.layout(asked(sensitive=("s",)), world.policy, together)
     assert "together with 't'" in reason
     assert "best guess" in str(attribute.subgroup_problem(asked(sensitive=("s",), where={"s": "s0"}), world.policy))
-    (parted,) = of_suppression()
+    parted, *_ = of_suppression()
     assert "released as it is" in str(parted.supports(asked(sensitive=("s",)), world.policy, ()))
 
 

@@ -37,7 +37,7 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.privacy.classes.class_model import ClassModel
-from rrpolicy.privacy.classes.grouping import equivalence_classes, written_classes
+from rrpolicy.privacy.classes.grouping import CLASS_CHANNELS, equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
 from rrpolicy.privacy.models.l_diversity import LDiversity, LDiversityOptions
@@ -401,3 +401,11 @@ def test_a_model_of_a_plugin_without_a_formula_is_that_plugins_mistake(member):
 
     with pytest.raises(RefusedError, match=rf"RR413.*acme_bare.*{member}.* is not defined"):
         getattr(model, member)(*arguments)
+
+
+def test_a_channel_states_once_that_it_has_classes():
+    offered = load_registry().privacy_models.values()
+    for model in (model for model in offered if isinstance(model, ClassModel)):
+        channels = {assessor.channel for assessor in model.assessors()}
+        expected = {kind.channel for kind in CLASS_CHANNELS if kind.most != 0 or not model.protecting}
+        assert channels == expected - ({SuppressionChannel} if model.name == "delta-presence" else set())

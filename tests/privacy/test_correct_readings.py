@@ -21,7 +21,7 @@ from rrpolicy.optimize.retention.allocate import allocation_problem
 from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
 from rrpolicy.optimize.retention.template import ChannelTemplate
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors as of_groups
+from rrpolicy.privacy.anatomy.assessors import assessors as of_groups
 from rrpolicy.privacy.disclosure.minimum_risk import with_common_retention
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
@@ -29,7 +29,7 @@ from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
-(PRODUCT,) = attribute.assessors()
+(PRODUCT,) = attribute.AttributeDisclosure().assessors()
 
 
 def asked(threshold: Any = "1/2", measure: str = "correct-reading", **options: Any) -> Requirement:
@@ -204,7 +204,7 @@ def test_of_groups_it_is_the_share_exactly() -> None:
     from tests.privacy.test_best_guess import table_of
 
     attributes, original = table_of(((2, 1, 1), (1, 2, 1)))
-    (assessor,) = of_groups()
+    assessor, *_ = of_groups()
     channel = AnatomyChannel.of(attributes, "s", 2)
     finding = assessor.finding(asked("1/2"), channel, original)
     assert finding.verdict is Verdict.SATISFIED

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.finding import Basis, Standing, Verdict
 from rrpolicy.policy.model import (
@@ -18,22 +19,17 @@ from rrpolicy.policy.model import (
     Requirement,
     Role,
 )
-from rrpolicy.privacy.anatomy.assessors import (
-    attribute_disclosure_assessors,
-    identity_disclosure_assessors,
-    k_anonymity_assessors,
-    l_diversity_assessors,
-)
+from rrpolicy.privacy.anatomy.assessors import assessors
 from rrpolicy.privacy.classes.histograms import Histograms
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure
-from rrpolicy.privacy.models.k_anonymity import KAnonymityOptions
-from rrpolicy.privacy.models.l_diversity import LDiversity, LDiversityOptions
-from rrpolicy.privacy.models.thresholds import group_size
+from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
+from rrpolicy.privacy.models.k_map import KMap, KMapOptions
+from rrpolicy.privacy.models.l_diversity import LDiversity, LDiversityOptions, group_size
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import TableInMemory, policy_of
 
-(DIVERSITY,), (ATTRIBUTE,) = l_diversity_assessors(), attribute_disclosure_assessors()
-(LINKING,), (ANONYMITY,) = identity_disclosure_assessors(), k_anonymity_assessors()
+ATTRIBUTE, LINKING, DIVERSITY = assessors()
+(ANONYMITY,) = (assessor for assessor in KAnonymity().assessors() if assessor.channel is AnatomyChannel)
 VALUES = ("flu", "cold", "none", "acne", "gout")
 KINDS = [
     {"kind": "distinct", "l": 3},
@@ -214,6 +210,23 @@ def test_what_identifies_is_answered_for_the_columns_as_they_are():
     found = ANONYMITY.finding(k, channel(2), original)
     assert (found.achieved.value, found.verdict) == (sizes.min(), Verdict.FAILED)
     assert LINKING.finding(link, channel(2), 300).verdict is Verdict.UNDECIDED
+
+
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        (KAnonymity(), KAnonymityOptions(k=3)),
+        (KMap(), KMapOptions(k=40, sampling_fraction="1/20", decided_by="estimate")),
+    ],
+)
+def test_models_of_class_sizes_are_those_of_the_columns_as_they_are(model, options):
+    original, asked = table(3), Requirement(model.name, options)
+    by_channel = {assessor.channel: assessor for assessor in model.assessors()}
+
+    found = by_channel[AnatomyChannel].finding(asked, channel(2), original)
+    assert found == by_channel[Product].finding(asked, channel(2).untouched(), original)
+    assert found.achieved.value > 0
+    assert all(assessor.channel is not AnatomyChannel for assessor in LDiversity().assessors())
 
 
 def test_a_subgroup_by_the_sensitive_attribute_is_refused():

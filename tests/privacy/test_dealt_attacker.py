@@ -19,10 +19,9 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy import cells
-from rrpolicy.privacy.anatomy import exact_posteriors as dealt_written
-from rrpolicy.privacy.anatomy import posterior_simulation
-from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors
-from rrpolicy.privacy.anatomy.exact_posteriors import posterior_measures
+from rrpolicy.privacy.anatomy import empirical, posterior_simulation
+from rrpolicy.privacy.anatomy.assessors import assessors
+from rrpolicy.privacy.anatomy.empirical import posterior_finding
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors, permanent_weights
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
 from rrpolicy.privacy.anatomy.posterior_simulation import simulate_posteriors
@@ -35,7 +34,7 @@ from rrpolicy.testing import TableInMemory
 from tests.privacy import deals
 from tests.privacy.test_dealt import drawn, policy
 
-(DISCLOSURE,) = attribute_disclosure_assessors()
+DISCLOSURE, *_ = assessors()
 FALSE_ALARM = 5.5
 """Standard errors beyond which an estimate is wrong; a normal one is once in 2.6e7."""
 ISSUE = ((10, 10, 0), (100, 0, 0), (0, 100, 0))
@@ -359,7 +358,7 @@ def test_what_was_written_is_measured_of_everybody(records):
             for value, posterior in found.items():
                 expected[g, value] += posterior
                 squares[g, value] += posterior**2
-    finding = posterior_measures(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
+    finding = posterior_finding(AnatomyChannel.of(policy().released, "disease", 3), original, sink)
     assert finding is not None
     beside = {c.name: c.measure.value for c in finding.companions}
 
@@ -405,9 +404,9 @@ def test_groups_that_are_alike_are_computed_once(monkeypatch):
     codes = {"sex": rng.integers(0, 2, 12_000), "age": rng.integers(0, 2, 12_000), "disease": np.arange(12_000) % 3}
     original = TableInMemory.of(policy(), codes)  # type: ignore[arg-type]
     sink = drawn(2, original)
-    monkeypatch.setattr(dealt_written, "member_posteriors", counting)
+    monkeypatch.setattr(empirical, "member_posteriors", counting)
 
-    assert posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), original, sink) is not None
+    assert posterior_finding(AnatomyChannel.of(policy().released, "disease", 2), original, sink) is not None
     assert 0 < sum(computed) <= 10 * 3  # pairs of kinds in no order, pairs of values
 
 
@@ -417,7 +416,7 @@ def test_the_example_as_it_was_written():
     for seed in range(3):
         sink = drawn(2, original, seed)
         together = sum(sum(m == (0, 0) for m in members) == 2 for members, _ in by_group(sink).values())
-        finding = posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
+        finding = posterior_finding(AnatomyChannel.of(policy().released, "disease", 2), original, sink)
         beside = {c.name: c.measure.value for c in finding.companions}
         assert finding.achieved.value == 1
         assert beside["people with a posterior of 1"] == 220 - 2 * together
@@ -428,7 +427,7 @@ def test_a_release_of_another_table_is_not_measured():
     sink = drawn(2, table(ISSUE))
     other = table(((10, 10, 0), (200, 0, 0), (0, 0, 0), (0, 200, 0)))
     with pytest.raises(ValueError, match="does not have"):
-        posterior_measures(AnatomyChannel.of(policy().released, "disease", 2), other, sink)
+        posterior_finding(AnatomyChannel.of(policy().released, "disease", 2), other, sink)
 
 
 def test_combinations_with_the_same_shares_are_one():

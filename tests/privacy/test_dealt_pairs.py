@@ -19,7 +19,7 @@ from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.anatomy.pair_groups import largest_pair_group_size, pair_group_kinds
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
-from rrpolicy.privacy.anatomy.assessors import attribute_disclosure_assessors, l_diversity_assessors
+from rrpolicy.privacy.anatomy.assessors import assessors
 from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
@@ -27,8 +27,7 @@ from rrpolicy.privacy.models.l_diversity import LDiversityOptions as Diversity
 from rrpolicy.testing import TableInMemory, policy_of
 
 SEEDS = st.integers(0, 2**32)
-(DISCLOSURE,) = attribute_disclosure_assessors()
-(DIVERSITY,) = l_diversity_assessors()
+DISCLOSURE, _, DIVERSITY = assessors()
 Row = tuple[int, int, int]
 """Combination of quasi-identifiers, and both sensitive values."""
 

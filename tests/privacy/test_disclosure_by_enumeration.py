@@ -21,6 +21,7 @@ from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstr
 from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
+from tests.models import assessors_of
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
@@ -117,10 +118,12 @@ def test_the_verdict_is_exact_for_every_entry(worlds: Any, brute: Any, seed: int
     special = rng.choice([{}, {"s0": Fraction(1, 3)}, {"s0": Fraction(1), "t1": Fraction(1, 4)}])
     limits = {(n, u): special.get(f"{n}{u}", tau) for n in "st" for u in range(3)}
     entry = asked(threshold=tau, thresholds=special, sensitive=targets, known_sensitive=both)
-    finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
+    finding = attribute.AttributeDisclosure().assessors()[0].finding(entry, world.channel, world.original)
     over = {(n, key) for n, key, r in everything if r > limits[n, key[1]]}
     assert finding.verdict is (Verdict.FAILED if over else Verdict.SATISFIED)
-    assert attribute.assessors()[0].accepts(entry, world.channel, world.original) is not bool(over)
+    assert attribute.AttributeDisclosure().assessors()[0].accepts(entry, world.channel, world.original) is not bool(
+        over
+    )
     ratio = max(r / limits[n, key[1]] for n, key, r in everything)
     assert finding.achieved is not None
     assert finding.limit is not None
@@ -148,7 +151,7 @@ def test_a_subgroup_counts_its_own_people_only(worlds: Any, brute: Any, seed: in
         if f"a{alpha[place][0]}" == where["a"] and where.get("s", f"s{u}") == f"s{u}"
     }
     entry = asked(threshold="1/3", sensitive=("s",), where=where)
-    finding = attribute.assessors()[0].finding(entry, world.channel, world.original)
+    finding = attribute.AttributeDisclosure().assessors()[0].finding(entry, world.channel, world.original)
     assert finding.achieved is not None
     assert finding.achieved.value == pytest.approx(float(max(inside.values(), default=Fraction(0))), abs=TINY)
     assert finding.people_over == sum(table.people[key] for key, r in inside.items() if r > Fraction(1, 3))
@@ -164,13 +167,15 @@ def test_linking_verdicts_are_exact(worlds: Any, brute: Any, seed: int, percenti
     wanted = 1 if percentile is None else max(1, int(len(each) * Fraction(percentile) / 100))
     mean = sum(each[:wanted], Fraction(0)) / wanted
     tau = mean if tie else Fraction(rng.randint(1, 20), 20)
-    finding = identity.assessors()[0].finding(
-        linked(threshold=tau, percentile=percentile), world.channel, world.original
+    finding = (
+        identity.IdentityDisclosure()
+        .assessors()[0]
+        .finding(linked(threshold=tau, percentile=percentile), world.channel, world.original)
     )
     assert finding.achieved is not None
     assert finding.achieved.value == pytest.approx(float(mean), abs=TINY)
     assert (finding.verdict is Verdict.SATISFIED) == (mean <= tau)
-    assert identity.assessors()[0].accepts(
+    assert identity.IdentityDisclosure().assessors()[0].accepts(
         linked(threshold=tau, percentile=percentile), world.channel, world.original
     ) == (mean <= tau)
     if percentile is None:
@@ -186,10 +191,16 @@ def test_a_hair_decides(worlds: Any) -> None:
     untouched = worlds.Product((a, s), (), ("a", "s"))
     hair = Fraction(1, 10**30)
     for threshold, verdict in ((Fraction(1, 2), Verdict.SATISFIED), (Fraction(1, 2) - hair, Verdict.FAILED)):
-        assert attribute.assessors()[0].finding(asked(threshold=threshold), untouched, original).verdict is verdict
+        assert (
+            attribute.AttributeDisclosure()
+            .assessors()[0]
+            .finding(asked(threshold=threshold), untouched, original)
+            .verdict
+            is verdict
+        )
         for percentile in (None, "10", "100/3"):
             linking = linked(threshold=threshold, percentile=percentile)
-            assert identity.assessors()[0].finding(linking, untouched, original).verdict is verdict
+            assert identity.IdentityDisclosure().assessors()[0].finding(linking, untouched, original).verdict is verdict
     keep = Fraction(2, 3)
     axis, law = worlds.retention("a", ("a0", "a1"), [(0, 1)], [keep])
     channel = worlds.Product((axis, s), (), ("a", "s"))
@@ -200,8 +211,14 @@ def test_a_hair_decides(worlds: Any) -> None:
         law[1,][b] ** 2 / (Fraction(2, 6) * law[0,][b] + Fraction(4, 6) * law[1,][b]) for b in (0, 1)
     )
     top = max(exactly, other) / 2
-    assert attribute.assessors()[0].finding(asked(threshold=top), channel, original).verdict is Verdict.SATISFIED
-    assert attribute.assessors()[0].finding(asked(threshold=top - hair), channel, original).verdict is Verdict.FAILED
+    assert (
+        attribute.AttributeDisclosure().assessors()[0].finding(asked(threshold=top), channel, original).verdict
+        is Verdict.SATISFIED
+    )
+    assert (
+        attribute.AttributeDisclosure().assessors()[0].finding(asked(threshold=top - hair), channel, original).verdict
+        is Verdict.FAILED
+    )
 
 
 def test_enclosures_decide_where_sums_are_long(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,10 +241,10 @@ def test_what_cannot_be_decided_does_not_pass(worlds: Any, monkeypatch: pytest.M
     axis, _ = worlds.retention("a", ("a0", "a1"), [(0, 1)], [Fraction(1)])
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
     channel = worlds.Product((axis, s), (), ("a", "s"))
-    assert attribute.assessors()[0].accepts(asked(), channel, original)
+    assert attribute.AttributeDisclosure().assessors()[0].accepts(asked(), channel, original)
     monkeypatch.setattr(ExactReconstruction, "of", lambda self, group: None)
-    assert not attribute.assessors()[0].accepts(asked(), channel, original)
-    assert not identity.assessors()[0].accepts(linked(), channel, original)
+    assert not attribute.AttributeDisclosure().assessors()[0].accepts(asked(), channel, original)
+    assert not identity.IdentityDisclosure().assessors()[0].accepts(linked(), channel, original)
 
 
 def test_homogeneous_groups_and_excluded_pairs(worlds: Any) -> None:
@@ -247,8 +264,10 @@ def test_nobody_in_the_subgroup(worlds: Any) -> None:
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
     channel = worlds.Product((a, s), (), ("a", "s"))
     for finding in (
-        attribute.assessors()[0].finding(asked(where={"a": "a1"}), channel, original),
-        identity.assessors()[0].finding(linked(where={"a": "a1"}, percentile="10"), channel, original),
+        attribute.AttributeDisclosure().assessors()[0].finding(asked(where={"a": "a1"}), channel, original),
+        identity.IdentityDisclosure()
+        .assessors()[0]
+        .finding(linked(where={"a": "a1"}, percentile="10"), channel, original),
     ):
         assert finding.verdict is Verdict.SATISFIED
         assert finding.achieved is not None
@@ -265,7 +284,7 @@ def test_what_is_published_does_not_tell_whether_a_subgroup_is_empty(worlds: Any
     channel = worlds.Product((a, s), (), ("a", "s"))
     for model, entry in ((attribute, asked), (identity, linked)):
         public = [
-            model.assessors()[0]
+            assessors_of(model.NAME)[0]
             .finding(entry(threshold=1, where={"a": category}), channel, original)
             .up_to(Basis.RELEASE)
             .to_json()
@@ -279,7 +298,11 @@ def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
     original = worlds.TableInMemory.of(policy, {"a": [0] * 4 + [1] * 6, "s": [0, 1, 1, 1, *([0] * 3), *([1] * 3)]})
     a, _ = worlds.one(Random(0), "a", ("a0", "a1"), ["identity"])
     s, _ = worlds.one(Random(0), "s", ("s0", "s1"), ["identity"])
-    finding = attribute.assessors()[0].finding(asked(), worlds.Product((a, s), (), ("a", "s")), original)
+    finding = (
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .finding(asked(), worlds.Product((a, s), (), ("a", "s")), original)
+    )
     profile = finding.profile
     assert profile is not None
     assert profile.before == profile.people
@@ -293,7 +316,11 @@ def test_the_profile_counts_people_in_half_open_bins(worlds: Any) -> None:
 
 def test_several_values_stand_beside_each_other(worlds: Any) -> None:
     world = worlds.world(Random(11))
-    finding = attribute.assessors()[0].finding(asked(threshold=1, known_sensitive=True), world.channel, world.original)
+    finding = (
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .finding(asked(threshold=1, known_sensitive=True), world.channel, world.original)
+    )
     by = {(c.of, c.name): c.measure.value for c in finding.companions}
     for of in ("s", "s (the other sensitive values known)", "t", "t (the other sensitive values known)"):
         values = [key[0] for key in by if key[0].startswith(f"{of} = ") and key[1] == "risk"]

@@ -25,6 +25,7 @@ from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing import check_assessor, open_policy
+from tests.models import assessors_of
 
 SEEDS = st.integers(0, 2**32)
 KINDS = ("identity", "retention", "blocks", "matrix", "recode")
@@ -64,8 +65,8 @@ def test_values_are_the_assessors(worlds: Any, seed: int) -> None:
     for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
         if any(a.attributes == ("x",) and isinstance(a, Retention) for a in world.channel.axes):
             continue
-        smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
-        achieved = model.assessors()[0].finding(entry, there, world.original).achieved
+        smooth = assessors_of(model.NAME)[0].smooth(entry, world.channel, world.original)
+        achieved = assessors_of(model.NAME)[0].finding(entry, there, world.original).achieved
         assert achieved is not None
         limit = float(entry.options.threshold)
         assert smooth.value(keep).max() == pytest.approx(achieved.value / limit - 1, abs=1e-9)
@@ -80,7 +81,7 @@ def test_gradients_are_the_differences(worlds: Any, seed: int, together: bool) -
         if not together:
             patch.setattr("rrpolicy.privacy.disclosure.gradients.TOGETHER", 1)
         for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
-            smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
+            smooth = assessors_of(model.NAME)[0].smooth(entry, world.channel, world.original)
             jacobian, h = smooth.jacobian(keep), 1e-6
             for i, axis in enumerate(free(world)):
                 step = np.eye(len(keep))[i] * h
@@ -124,13 +125,13 @@ def test_the_bound_stands_in_for_wide_domains_with_its_gradient(worlds: Any, see
     world, rng = worlds.world(Random(seed), KINDS), Random(seed + 1)
     keep = keep_at(world, [rng.uniform(0.1, 0.9) for _ in free(world)])
     exact = [
-        model.assessors()[0].smooth(e, world.channel, world.original).value(keep)
+        assessors_of(model.NAME)[0].smooth(e, world.channel, world.original).value(keep)
         for e, model in ((RISK, attribute), (LINK, identity))
     ]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(constraint, "MOST_CELLS", -1)
         for (entry, model), truth in zip(((RISK, attribute), (LINK, identity)), exact, strict=True):
-            smooth = model.assessors()[0].smooth(entry, world.channel, world.original)
+            smooth = assessors_of(model.NAME)[0].smooth(entry, world.channel, world.original)
             assert np.all(smooth.value(keep) >= truth - 1e-12)
             jacobian, h = smooth.jacobian(keep), 1e-6
             for i, axis in enumerate(free(world)):
@@ -231,7 +232,7 @@ def test_the_assessors_keep_their_promises(worlds: Any, seed: int) -> None:
     world = worlds.world(Random(seed), ("identity", "retention", "blocks"))
     channels = [with_common_retention(world.channel, rho) for rho in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))]
     for entry, model in ((RISK, attribute), (LINK, identity), (MEAN, identity)):
-        (assessor,) = model.assessors()
+        (assessor,) = assessors_of(model.NAME)
         findings = check_assessor(
             assessor, open_policy(replace(world.policy, requirements=(entry,))), channels, [world.original]
         )

@@ -19,7 +19,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
-from tests.models import requirement_of
+from tests.models import assessors_of, requirement_of
 
 A, B, S = ("a0", "a1", "a2"), ("b0", "b1"), ("s0", "s1", "s2")
 COARSE = ("a0", "a12", "a12")
@@ -73,7 +73,9 @@ def test_link_is_one_over_the_class_and_risk_the_share_of_one_combination(
     for model, chances in ((identity, links), (attribute, risks)):
         top = max(chances)
         for threshold in {top, top - hair} if tie else {Fraction(rng.randint(1, 12), 12)}:
-            finding = model.assessors()[0].finding(requirement_of(model.NAME, threshold=threshold), channel, original)
+            finding = assessors_of(model.NAME)[0].finding(
+                requirement_of(model.NAME, threshold=threshold), channel, original
+            )
             assert finding.achieved is not None
             assert finding.achieved.value == pytest.approx(float(top))
             assert finding.verdict is (Verdict.SATISFIED if top <= threshold else Verdict.FAILED)

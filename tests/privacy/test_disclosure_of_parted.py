@@ -26,7 +26,7 @@ from rrpolicy.testing import check_assessor, open_policy
 
 SEEDS = st.integers(0, 2**32)
 STAR = ("*", "*")
-(RISK,), (LINK,) = parted.attribute_disclosure_assessors(), parted.identity_disclosure_assessors()
+RISK, LINK = parted.assessors()
 
 
 def asked(**options: Any) -> Requirement:
@@ -154,7 +154,7 @@ def test_verdicts_are_exact_by_value_and_in_subgroups(worlds: Any, seed: int, ti
 
     finding = RISK.finding(entry, made.channel, made.original)
 
-    assert attribute.assessors()[0].supports(entry, made.original.policy, ()) is None
+    assert attribute.AttributeDisclosure().assessors()[0].supports(entry, made.original.policy, ()) is None
     assert finding.verdict is (Verdict.FAILED if over else Verdict.SATISFIED)
     assert RISK.accepts(entry, made.channel, made.original) is not bool(over)
     assert finding.people_over == sum(made.people.count(key) for key in over)

@@ -33,6 +33,7 @@ from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
 from rrpolicy.testing import check_assessor, open_policy
+from tests.models import assessors_of
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
@@ -143,9 +144,14 @@ def test_where_sets_are_too_many_upper_bounds_stand(worlds: Any, brute: Any, see
             measure = found.risk_measure(i)
             assert (measure.standing is Standing.UPPER_BOUND) or measure.value == pytest.approx(float(expected[key]))
         worst = max(expected.values())
-        finding = attribute.assessors()[0].finding(asked(threshold=worst), made.channel, made.original)
+        finding = (
+            attribute.AttributeDisclosure().assessors()[0].finding(asked(threshold=worst), made.channel, made.original)
+        )
         assert (
-            attribute.assessors()[0].finding(asked(threshold=1), made.channel, made.original).verdict
+            attribute.AttributeDisclosure()
+            .assessors()[0]
+            .finding(asked(threshold=1), made.channel, made.original)
+            .verdict
             is Verdict.SATISFIED
         )
     if finding.verdict is Verdict.FAILED:
@@ -161,19 +167,29 @@ def test_verdicts_are_exact_at_the_limit(worlds: Any, brute: Any, seed: int, ran
     worst = max(brute.Table(made.rows, made.laws, (), "s", made.law).risks().values())
     hair = Fraction(1, 10**30)
 
-    assert attribute.assessors()[0].accepts(asked(threshold=worst), made.channel, made.original)
+    assert attribute.AttributeDisclosure().assessors()[0].accepts(asked(threshold=worst), made.channel, made.original)
     assert (
-        attribute.assessors()[0].finding(asked(threshold=worst), made.channel, made.original).verdict
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .finding(asked(threshold=worst), made.channel, made.original)
+        .verdict
         is Verdict.SATISFIED
     )
     if worst > hair:
-        below = attribute.assessors()[0].finding(asked(threshold=worst - hair), made.channel, made.original)
+        below = (
+            attribute.AttributeDisclosure()
+            .assessors()[0]
+            .finding(asked(threshold=worst - hair), made.channel, made.original)
+        )
         assert below.verdict is Verdict.FAILED
         assert below.people_over > 0
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("rrpolicy.privacy.disclosure.exact_risks.ExactSensitive._computed", lambda *_: None)
             assert (
-                not attribute.assessors()[0].accepts(asked(threshold=worst), made.channel, made.original) or worst == 1
+                not attribute.AttributeDisclosure()
+                .assessors()[0]
+                .accepts(asked(threshold=worst), made.channel, made.original)
+                or worst == 1
             )
 
 
@@ -192,7 +208,11 @@ def test_a_known_attribute_in_sets_counts_as_if_nothing_hid_it(worlds: Any, brut
         assert found.risk[i] == pytest.approx(float(revealed[key]), abs=TINY)
         assert found.risk[i] >= float(truth[key]) - TINY
         assert found.risk_measure(i).standing is Standing.UPPER_BOUND
-    finding = attribute.assessors()[0].finding(asked(threshold=1, known_sensitive=True), made.channel, made.original)
+    finding = (
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .finding(asked(threshold=1, known_sensitive=True), made.channel, made.original)
+    )
     assert any("released as they are" in text and "'t'" in text for text in finding.assumptions)
 
 
@@ -209,8 +229,8 @@ def test_a_quasi_identifier_in_sets_is_an_upper_bound_too(worlds: Any, brute: An
     laws = [(("a",), law_of_sets(3, 2)), (("b",), law_b)]
     plain = [(("a",), {(v,): {v: Fraction(1)} for v in range(3)}), (("b",), law_b)]
 
-    finding = identity.assessors()[0].finding(linked(threshold=1), channel, original)
-    risk = attribute.assessors()[0].finding(asked(threshold=1), channel, original)
+    finding = identity.IdentityDisclosure().assessors()[0].finding(linked(threshold=1), channel, original)
+    risk = attribute.AttributeDisclosure().assessors()[0].finding(asked(threshold=1), channel, original)
 
     truth, bound = (max(brute.Table(rows, known).links().values()) for known in (laws, plain))
     assert finding.achieved is not None
@@ -233,7 +253,7 @@ def test_an_unimportant_attribute_in_sets_is_no_evidence(worlds: Any) -> None:
         (), ("a", "x", "s"),
     )  # fmt: skip
 
-    finding = attribute.assessors()[0].finding(asked(), channel, original)
+    finding = attribute.AttributeDisclosure().assessors()[0].finding(asked(), channel, original)
 
     assert finding.achieved is not None
     assert (finding.achieved.value, finding.achieved.standing) == (0.5, Standing.EXACT)
@@ -243,7 +263,11 @@ def test_linking_with_a_sensitive_attribute_in_sets(worlds: Any, brute: Any) -> 
     made = world(worlds, Random(3), randomised=True)
     links = brute.Table(made.rows, made.laws).links()
 
-    finding = identity.assessors()[0].finding(linked(threshold=max(links.values())), made.channel, made.original)
+    finding = (
+        identity.IdentityDisclosure()
+        .assessors()[0]
+        .finding(linked(threshold=max(links.values())), made.channel, made.original)
+    )
 
     assert finding.verdict is Verdict.SATISFIED
     assert finding.achieved is not None
@@ -257,7 +281,9 @@ def test_what_a_set_may_give_away_stands_beside(worlds: Any) -> None:
     channel = Product((Identity.of("a", ("a0", "a1")), Sets.of("s", ("s0", "s1", "s2", "s3"), 3)), (), ("a", "s"))
 
     def told(**where: str) -> dict[str, float]:
-        finding = attribute.assessors()[0].finding(asked(threshold=1, where=where), channel, original)
+        finding = (
+            attribute.AttributeDisclosure().assessors()[0].finding(asked(threshold=1, where=where), channel, original)
+        )
         return {c.name: c.measure.value for c in finding.companions if c.of == "s"}
 
     everyone = told()
@@ -332,7 +358,7 @@ def test_one_of_several_attributes_is_read_out_of_their_combinations(
                 assert found.risk[i] >= float(expected[key]) - TINY
             assert found.success[1][i] == pytest.approx(found.share[i])
         assert found.worst is None
-        finding = attribute.assessors()[0].finding(entry, channel, original)
+        finding = attribute.AttributeDisclosure().assessors()[0].finding(entry, channel, original)
     assert finding.verdict in {Verdict.SATISFIED, Verdict.FAILED}
     assert {"largest posterior", "people with a posterior of 1"} <= {
         c.name for c in finding.companions if "s x t" in c.of
@@ -393,7 +419,12 @@ def test_an_axis_that_tells_posteriors_alone_is_assessed(worlds: Any, brute: Any
     expected, hits = table.risks(), table.success()
     channel = Product((*made.channel.axes[:2], axis, made.channel.axes[3]), (), ("a", "b", "s", "t"))
 
-    assert attribute.assessors()[0].supports(asked(), made.original.policy, [Identity, Guarded, Sets]) is None
+    assert (
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .supports(asked(), made.original.policy, [Identity, Guarded, Sets])
+        is None
+    )
     found = attribute_risks(asked(), channel, made.original, "s")
 
     low, high = found.success
@@ -405,14 +436,20 @@ def test_an_axis_that_tells_posteriors_alone_is_assessed(worlds: Any, brute: Any
         assert found.exactly()(i) is None
     worst = max(found.risk.max(), 1e-9)
     verdict = (
-        attribute.assessors()[0].finding(asked(threshold=Fraction(min(worst, 1.0))), channel, made.original).verdict
+        attribute.AttributeDisclosure()
+        .assessors()[0]
+        .finding(asked(threshold=Fraction(min(worst, 1.0))), channel, made.original)
+        .verdict
     )
     assert verdict is (
         Verdict.FAILED if worst < 1 else Verdict.SATISFIED
     )  # nothing tells on which side of it the risk lies
     if worst < 0.9:
         enough = asked(threshold=Fraction(worst * 1.01))
-        assert attribute.assessors()[0].finding(enough, channel, made.original).verdict is Verdict.SATISFIED
+        assert (
+            attribute.AttributeDisclosure().assessors()[0].finding(enough, channel, made.original).verdict
+            is Verdict.SATISFIED
+        )
 
 
 def test_what_cannot_be_read_at_all_is_refused_at_check_time(worlds: Any) -> None:
@@ -420,7 +457,7 @@ def test_what_cannot_be_read_at_all_is_refused_at_check_time(worlds: Any) -> Non
     policy = worlds.policy_of({"a": ("quasi-identifier", ("a0",)), "s": ("sensitive", ("s0",))})
 
     for model, entry in ((attribute, asked()), (identity, linked())):
-        assert "'silent' axes" in (model.assessors()[0].supports(entry, policy, [Identity, silent]) or "")
+        assert "'silent' axes" in (assessors_of(model.NAME)[0].supports(entry, policy, [Identity, silent]) or "")
 
 
 # --- optimisers, and the kit
@@ -432,7 +469,7 @@ def test_floors_and_slopes_beside_sets(worlds: Any) -> None:
     channel = Product((a, *made.channel.axes[1:]), (), ("a", "b", "s", "t"))
     entry = asked(threshold="1/100")
 
-    (assessor,) = [x for x in attribute.assessors() if x.channel is Product]
+    (assessor,) = [x for x in attribute.AttributeDisclosure().assessors() if x.channel is Product]
     (finding,) = check_assessor(
         assessor, open_policy(replace(made.original.policy, requirements=(entry,))), [channel], [made.original]
     )
@@ -454,7 +491,7 @@ def test_a_refusal_names_the_place(worlds: Any) -> None:
     original = worlds.TableInMemory.of(policy, {"a": [0, 1], "s": [0, 1]})
 
     with pytest.raises(PolicyError) as caught:
-        attribute.assessors()[0].finding(asked(), Product((axis,), (), ("a", "s")), original)
+        attribute.AttributeDisclosure().assessors()[0].finding(asked(), Product((axis,), (), ("a", "s")), original)
 
     (problem,) = caught.value.problems
     assert (problem.code, bool(problem.hint)) == ("RR227", True)

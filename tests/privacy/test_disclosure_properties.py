@@ -33,6 +33,7 @@ from rrpolicy.privacy.disclosure.minimum_risk import (
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
+from tests.models import assessors_of
 
 SEEDS = st.integers(0, 2**32)
 TINY = 1e-12
@@ -125,7 +126,7 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
     world = worlds.world(Random(seed), EXCHANGING)
     entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold=tau, sensitive=("s",)))
     (floor,) = attribute_minimum(entry, world.channel, world.original)
-    small = attribute.assessors()[0].finding(entry, at(world, Fraction(1, 10**9)), world.original)
+    small = attribute.AttributeDisclosure().assessors()[0].finding(entry, at(world, Fraction(1, 10**9)), world.original)
     assert floor.feasible == (small.verdict is Verdict.SATISFIED)
     assert floor.people_over == small.people_over
     assert floor.groups_over == small.groups_over
@@ -134,10 +135,14 @@ def test_who_stands_in_the_way_stays_over_at_any_retention(worlds: Any, seed: in
     link = linking_minimum(
         Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=tau)), world.channel, world.original
     )
-    smallest = identity.assessors()[0].finding(
-        Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=tau)),
-        at(world, Fraction(1, 10**9)),
-        world.original,
+    smallest = (
+        identity.IdentityDisclosure()
+        .assessors()[0]
+        .finding(
+            Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold=tau)),
+            at(world, Fraction(1, 10**9)),
+            world.original,
+        )
     )
     assert link.people_over == smallest.people_over
     assert link.feasible == (smallest.verdict is Verdict.SATISFIED)
@@ -397,7 +402,7 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
 
     def refusal(where: dict[str, str], **options: Any) -> str | None:
         entry = Requirement(attribute.NAME, attribute.AttributeDisclosureOptions(threshold="1/2", **options), where)
-        return attribute.assessors()[0].supports(entry, policy, [Identity, Retention, Matrix])
+        return attribute.AttributeDisclosure().assessors()[0].supports(entry, policy, [Identity, Retention, Matrix])
 
     assert refusal({"a": "a0"}) is None
     assert refusal({"s": "s0"}, sensitive=("s",)) is None
@@ -405,7 +410,9 @@ def test_a_subgroup_is_of_what_the_attacker_knows(worlds: Any) -> None:
     assert "protects that one alone" in (refusal({"s": "s0"}, sensitive=("t",)) or "")
     assert "neither" in (refusal({"x": "x0"}) or "")
     entry = Requirement(identity.NAME, identity.IdentityDisclosureOptions(threshold="1/2"), {"s": "s0"})
-    assert "no quasi-identifier" in (identity.assessors()[0].supports(entry, policy, [Identity]) or "")
+    assert "no quasi-identifier" in (
+        identity.IdentityDisclosure().assessors()[0].supports(entry, policy, [Identity]) or ""
+    )
     model = attribute.AttributeDisclosure()
     assert "not a sensitive attribute" in (
         model.refuses(attribute.AttributeDisclosureOptions(threshold="1/2", sensitive=("a",)), policy) or ""
@@ -427,7 +434,7 @@ def test_a_coupled_sensitive_attribute_is_refused(worlds: Any) -> None:
     axis, _ = worlds.matrix(Random(1), ["a", "s"], [("a0", "a1"), ("s0", "s1")])
     original = worlds.TableInMemory.of(policy, {"a": [0, 1], "s": [0, 1]})
     channel = Product((axis,), (), ("a", "s"))
-    (assessor,) = attribute.assessors()
+    (assessor,) = attribute.AttributeDisclosure().assessors()
     for ask in (assessor.finding, assessor.accepts, assessor.smooth):
         with pytest.raises(Exception, match="axis of its own"):
             ask(RISK, channel, original)
@@ -436,5 +443,5 @@ def test_a_coupled_sensitive_attribute_is_refused(worlds: Any) -> None:
 def test_without_the_table_nothing_is_decided(worlds: Any) -> None:
     world = worlds.world(Random(1))
     for model, entry in ((attribute, RISK), (identity, LINK)):
-        assert model.assessors()[0].finding(entry, world.channel, 100).verdict is Verdict.UNDECIDED
-        assert not model.assessors()[0].accepts(entry, world.channel, 100)
+        assert assessors_of(model.NAME)[0].finding(entry, world.channel, 100).verdict is Verdict.UNDECIDED
+        assert not assessors_of(model.NAME)[0].accepts(entry, world.channel, 100)

@@ -29,6 +29,7 @@ from rrpolicy.privacy.models import local_dp, pk_anonymity
 from rrpolicy.privacy.models.local_dp import LocalDP, LocalDPOptions
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymity
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions as PkOptions
+from tests.models import assessors_of
 
 F = Fraction
 Rows = list[list[Fraction]]
@@ -366,24 +367,24 @@ def test_what_never_holds_is_refused_before_any_data(policy: Callable[..., Polic
     chosen = policy({"a": "quasi-identifier", "c": "insensitive"}, attributes=("a", "c"))
 
     for requirement, supports in (
-        (pk(2), pk_anonymity.assessors()[0].supports),
-        (dp(2), local_dp.assessors()[0].supports),
+        (pk(2), pk_anonymity.PkAnonymity().assessors()[0].supports),
+        (dp(2), local_dp.LocalDP().assessors()[0].supports),
     ):
         assert supports(requirement, plain, ()) is None
         assert "blocks" in (supports(requirement, blocks, ()) or "")
         assert "'c'" in (supports(requirement, beside_it, ()) or "")
         assert supports(requirement, assumed, ()) is None
         assert supports(requirement, chosen, ()) is None
-    assert local_dp.assessors()[0].supports(dp(2, "attribute"), beside_it, ()) is None
-    assert "blocks" in (local_dp.assessors()[0].supports(dp(2, "attribute"), blocks, ()) or "")
+    assert local_dp.LocalDP().assessors()[0].supports(dp(2, "attribute"), beside_it, ()) is None
+    assert "blocks" in (local_dp.LocalDP().assessors()[0].supports(dp(2, "attribute"), blocks, ()) or "")
 
 
 def test_subgroups_are_refused_with_a_reason(policy: Callable[..., Policy]) -> None:
     plain = policy({"a": "quasi-identifier"})
 
     for requirement, supports in (
-        (pk(2), pk_anonymity.assessors()[0].supports),
-        (dp(2), local_dp.assessors()[0].supports),
+        (pk(2), pk_anonymity.PkAnonymity().assessors()[0].supports),
+        (dp(2), local_dp.LocalDP().assessors()[0].supports),
     ):
         limited = Requirement(requirement.model, requirement.options, {"a": "b"})
         assert "subgroup" in (supports(limited, plain, ()) or "")
@@ -416,7 +417,7 @@ def test_record_scope_implies_attribute_scope(old: Any, new: Any, order: Order) 
 
 
 def test_assessors_cover_every_axis() -> None:
-    (k,), (epsilon,) = pk_anonymity.assessors(), local_dp.assessors()
+    (k,), (epsilon,) = pk_anonymity.PkAnonymity().assessors(), local_dp.LocalDP().assessors()
 
     assert k.axes == epsilon.axes == (Axis,)
     assert (k.channel, epsilon.channel) == (Product, Product)
@@ -434,7 +435,7 @@ def test_caps_are_zero_at_the_limit_and_their_jacobian_is_right(keep: list[float
     if min(abs(keep[0] - 1 / 2), abs(keep[1] - 1 / 3)) < 1e-3:
         return
 
-    smooth = module.assessors()[0].smooth(requirement, channel, 100)
+    smooth = assessors_of(requirement.model)[0].smooth(requirement, channel, 100)
 
     finding = module.assess(requirement, channel, 100)
     assert finding.achieved is not None
@@ -457,10 +458,12 @@ def test_caps_that_no_parameter_meets_are_far_above_zero() -> None:
     x = np.array([0.6])
 
     for channel in (product(retention, unchanged), product(retention, carried=[carried])):
-        assert pk_anonymity.assessors()[0].smooth(pk(2), channel, 10).value(x)[0] > 1e5
-        assert local_dp.assessors()[0].smooth(dp(2), channel, 10).value(x)[0] > 1e5
-        assert local_dp.assessors()[0].smooth(dp(2, "attribute"), channel, 10).value(x)[0] == pytest.approx(
+        assert pk_anonymity.PkAnonymity().assessors()[0].smooth(pk(2), channel, 10).value(x)[0] > 1e5
+        assert local_dp.LocalDP().assessors()[0].smooth(dp(2), channel, 10).value(x)[0] > 1e5
+        assert local_dp.LocalDP().assessors()[0].smooth(dp(2, "attribute"), channel, 10).value(x)[0] == pytest.approx(
             math.log(1.5) - 2
         )
-    assert pk_anonymity.assessors()[0].smooth(pk(2), product(retention), 1).value(x)[0] > 1e5
-    assert np.isfinite(local_dp.assessors()[0].smooth(dp(2), product(retention), 10).jacobian(np.array([1.0]))).all()
+    assert pk_anonymity.PkAnonymity().assessors()[0].smooth(pk(2), product(retention), 1).value(x)[0] > 1e5
+    assert np.isfinite(
+        local_dp.LocalDP().assessors()[0].smooth(dp(2), product(retention), 10).jacobian(np.array([1.0]))
+    ).all()

@@ -25,8 +25,12 @@ from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Standing, Verdict
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes
-from rrpolicy.privacy.population.individual_risk import approximate_risk, individual_risk_finding
-from rrpolicy.privacy.population.inverse_size import individual_risk, individual_variance
+from rrpolicy.privacy.population.individual_risk import (
+    approximate_risk,
+    individual_risk,
+    individual_risk_finding,
+    individual_variance,
+)
 from rrpolicy.privacy.population.suda import DistinctCombinations, dis_suda, find_special_uniques
 from rrpolicy.table_risk.table import TableCheck
 

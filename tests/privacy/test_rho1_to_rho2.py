@@ -18,12 +18,12 @@ from rrpolicy.finding import Verdict
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import rho1_to_rho2
-from rrpolicy.privacy.models.local_dp import assessors as local_dp
+from rrpolicy.privacy.models.local_dp import LocalDP
 from rrpolicy.privacy.models.rho1_to_rho2 import Rho1ToRho2, Rho1ToRho2Options, largest_posterior
 from tests.privacy.test_pk_and_local_dp import dp, letters
 
 F = Fraction
-(ASSESSOR,) = rho1_to_rho2.assessors()
+(ASSESSOR,) = rho1_to_rho2.Rho1ToRho2().assessors()
 RHO = st.fractions(F(1, 20), F(19, 20), max_denominator=20)
 
 
@@ -134,7 +134,7 @@ def test_optimisers_see_it_as_a_cap_on_epsilon(keep: list[float], one: Fraction,
     if abs(value[0]) > 1e-9:
         assert ASSESSOR.accepts(asked(rho1, rho2), product, 10) is bool(value[0] < 0)
     gamma = asked(rho1, rho2).options.amplification
-    (by_epsilon,) = local_dp()
+    (by_epsilon,) = LocalDP().assessors()
     log = F(float(np.log(float(gamma))))
     if abs(value[0]) > 1e-9:
         assert by_epsilon.accepts(dp(log, "attribute"), product, 10) is bool(value[0] < 0)

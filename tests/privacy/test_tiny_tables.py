@@ -53,7 +53,11 @@ def shown(finding: Finding) -> dict[str, float]:
 
 def assessed(channel: Product, original: TableInMemory) -> Finding:
     options = identity_disclosure.IdentityDisclosureOptions.model_validate({"threshold": 1})
-    return identity_disclosure.assessors()[0].finding(Requirement("identity-disclosure", options), channel, original)
+    return (
+        identity_disclosure.IdentityDisclosure()
+        .assessors()[0]
+        .finding(Requirement("identity-disclosure", options), channel, original)
+    )
 
 
 def three() -> tuple[Product, TableInMemory]:

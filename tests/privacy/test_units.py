@@ -136,7 +136,10 @@ def dp(epsilon: object, most: int) -> Requirement:
 def test_both_models_pass_the_conformance_kit_with_several_records_a_unit() -> None:
     original = table({1: 40, 2: 30, 3: 20})
     channels = [keeping("11/20", "2/5"), keeping("3/5", "1/2"), keeping("9/10", "9/10")]
-    for (assessor,), requirement in ((pk_anonymity.assessors(), pk(2, 3)), (local_dp.assessors(), dp(2, 3))):
+    for (assessor,), requirement in (
+        (pk_anonymity.PkAnonymity().assessors(), pk(2, 3)),
+        (local_dp.LocalDP().assessors(), dp(2, 3)),
+    ):
         findings = check_assessor(
             assessor, open_policy(replace(original.policy, requirements=(requirement,))), channels, [original]
         )

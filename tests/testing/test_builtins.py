@@ -201,6 +201,22 @@ MECHANISMS = {
         model = "identity-disclosure"
         threshold = "9/10"
         """,
+    "anatomy, population": """
+        [mechanism]
+        name = "anatomy"
+        [reference]
+        uri = "everybody.parquet"
+        [[privacy]]
+        model = "l-diversity"
+        kind = "frequency"
+        l = 2
+        [[privacy]]
+        model = "k-map"
+        k = 60
+        [[privacy]]
+        model = "delta-presence"
+        max = "1/3"
+        """,
     "full-domain": '[mechanism]\nname = "l-diversity"\nalgorithm = "full-domain"\n[[privacy]]\nmodel = "k-anonymity"\nk = 5',
     "full-domain, models": """
         [mechanism]
@@ -321,9 +337,9 @@ def made(name):
 
 def test_nothing_is_left_out():
     policies = [example(text) for text in MECHANISMS.values()]
-    offered = {(o.name, o.channel) for o in builtin.rrpolicy_assessors()}
-    brought = (a for model in REGISTRY.privacy_models.values() for a in getattr(model, "assessors", tuple)())
-    offered |= {(assessor.model, assessor.channel.kind) for assessor in brought}
+    brought = [a for model in REGISTRY.privacy_models.values() for a in getattr(model, "assessors", tuple)()]
+    brought += [a for offer in builtin.rrpolicy_assessors() for a in offer.load()()]
+    offered = {(assessor.model, assessor.channel.kind) for assessor in brought}
     checked = {
         (
             r.model,

@@ -176,9 +176,12 @@ def asking(requirement: Requirement) -> OpenedPolicy:
 @pytest.mark.parametrize(
     ("assessors", "requirement"),
     [
-        (pk_anonymity.assessors(), Requirement("pk-anonymity", pk_anonymity.PkAnonymityOptions(k=9))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1))),
-        (local_dp.assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1, scope="attribute"))),
+        (pk_anonymity.PkAnonymity().assessors(), Requirement("pk-anonymity", pk_anonymity.PkAnonymityOptions(k=9))),
+        (local_dp.LocalDP().assessors(), Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1))),
+        (
+            local_dp.LocalDP().assessors(),
+            Requirement("local-dp", local_dp.LocalDPOptions(epsilon=1, scope="attribute")),
+        ),
     ],
     ids=["pk-anonymity", "local-dp, record", "local-dp, attribute"],
 )
@@ -192,7 +195,7 @@ def test_the_assessors_conform(assessors, requirement):
 
 
 def test_a_wrong_assessor_is_caught():
-    (right,) = pk_anonymity.assessors()
+    (right,) = pk_anonymity.PkAnonymity().assessors()
     requirement = Requirement("pk-anonymity", pk_anonymity.PkAnonymityOptions(k=9))
 
     def told_more(r, c, o):

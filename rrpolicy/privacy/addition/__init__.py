@@ -1,1 +1,1 @@
-"""What randomised addition guarantees: the diversity of released sets."""
+"""The guarantees of released sets: l-diversity and t-closeness."""

@@ -1,19 +1,19 @@
-"""t-closeness of released sets: how far what a set tells of its record may be from the distribution of the whole table.
+"""t-closeness of released sets: the distance of the posterior given a set from the distribution of the whole table.
 
 A record of group alpha that releases the set R has the value u with the posterior
 
     p(u | alpha, R) = c_u / (sum of c_w over w in R)    for u in R,
 
-c the shares of the values in the group (uniform addition: every set that holds a value is equally likely from it). The
-finding is the largest distance of p from the shares q of the whole table, over all groups and all sets that can occur.
+with c the shares of the values in the group (uniform addition: all sets that contain a value are equally likely from
+it). The finding is the largest distance of p from the shares q of the whole table, over all groups and possible sets.
 
-Which sets need to be tried. Values that do not occur in the group have weight 0: R matters by T, its values that do.
+The sets to examine. Values that do not occur in the group have weight 0: only the values T of R that do occur matter.
 Of S values s occur, so that T has between k = max(1, l - (S - s)) and min(l, s) of them. The posterior on T is the
 mixture, with weights in proportion to c(T'), of those on its subsets T' of k values, and a distance is convex in p (Li
-et al. 2007, section 3): the largest is found on k values. By the same mixture subsets of fewer values give an upper
-bound, which is shown as one where there are too many of k to list.
+et al. 2007, section 3). The largest is therefore found on k values. By the same mixture subsets of fewer values give an
+upper bound, which is reported as one if there are too many subsets of k values to list.
 
-What is told lies in R: whatever the group, the variational distance is at least 1 - q(R).
+The posterior lies on R: whatever the group, the variational distance is at least 1 - q(R).
 
 References:
     Li, Li, Venkatasubramanian 2007, "t-Closeness", definition 2, sections 3 and 4; Sei, Ohsuga: randomised addition.
@@ -66,45 +66,46 @@ LEAST = (
     "values of the set that holds the rarest"
 )
 DIGITS = 10**6
-"""Parts of 1 that a distance which can be kept is rounded up to."""
+"""Parts of 1 to which a reachable distance is rounded up."""
 MOST_SETS = 1 << 20
-"""Sets that are listed of all groups with so many values together."""
+"""The most sets that are listed for all groups with equally many values together."""
 _CHUNK = 1 << 20
 
 
 @frozen(slots=False)
 class SetDistances:
-    """What sets tell of one attribute.
+    """Distances of the posteriors of one attribute.
 
     Attributes:
         attribute: its name.
-        largest: distance, exactly.
-        exact: whether it is the largest itself, and not an upper bound.
-        over: (groups,) those with a set that may be over the limit.
+        measure: the largest distance with its standing.
+        largest: the same, exactly.
+        over: (groups,) those with a set that may exceed the limit.
         people: (groups,) in each group.
-        revealed: attributes that are counted as if they were known.
-        unseen: the largest distance of a group's own shares, of people who agree in the quasi-identifiers and in what
-            insensitive columns show.
-        floor: the least variational distance of sets so large; None where it is not told.
+        revealed: attributes that count as known.
+        unseen: the largest distance of a group's own shares, of people who agree in the quasi-identifiers and in the
+            unmodified insensitive columns.
+        floor: the least variational distance of sets of this size; None if unknown.
     """
 
     attribute: str
+    measure: Measure
     largest: Fraction
-    exact: bool
     over: Mask
     people: Ints
     revealed: tuple[str, ...]
     unseen: Fraction
     floor: Fraction | None
 
-    @property
-    def measure(self) -> Measure:
-        """Return the largest distance with its standing."""
-        return Measure(round_up(self.largest), Standing.EXACT if self.exact else Standing.UPPER_BOUND)
+
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessor for product channels with sets and unmodified columns."""
+    of_sets = (TCloseness.name, Product, (Identity, Sets), Basis.ORIGINAL, REFERENCE, assess, supports)
+    return (Assessor(*of_sets, needs=(Sets,), adversary=ADVERSARY, monotone=True, least=unreachable_t),)
 
 
 def supports(requirement: Requirement[TClosenessOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse other axes, and subgroups by what is not taken to be known."""
+    """Refuse other axes, and subgroups by unknown attributes."""
     other = sorted({axis.kind for axis in axes if not issubclass(axis, (Identity, Sets))})
     if other:
         return f"what a set tells is known where all else is released as it is, and {', '.join(other)} axes are not"
@@ -112,12 +113,12 @@ def supports(requirement: Requirement[TClosenessOptions], policy: Policy, axes: 
 
 
 def assess(requirement: Requirement[TClosenessOptions], channel: Product, original: Original) -> Finding:
-    """Return the largest distance of each protected attribute by itself; the worst decides."""
+    """Return the largest distance of each protected attribute; the worst decides."""
     limit = requirement.options.t
     found = [_set_distances(requirement, channel, original, name) for name in requirement.protects(original.policy)]
     worst = max(found, key=lambda each: each.largest)
     achieved = worst.measure
-    if worst.largest == limit:  # rounded up, the limit itself would read as more
+    if worst.largest == limit:  # the limit rounded up would look like a larger number
         achieved = replace(achieved, value=float(limit))
     revealed = dict.fromkeys(name for each in found for name in each.revealed)
     assumed = (REVEALED.format(", ".join(f"'{name}'" for name in revealed)),) if revealed else ()
@@ -136,7 +137,7 @@ def assess(requirement: Requirement[TClosenessOptions], channel: Product, origin
 
 
 def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product, original: Original) -> Problem | None:
-    """Return why no size of sets keeps t (RR570): a group's own shares are farther; None if one may."""
+    """Return why no set size satisfies t (RR570): a group's own shares are farther; None if one may."""
     options = requirement.options
     for name in requirement.protects(original.policy):
         evidence = _attacker_evidence(channel, original, name, others=False)
@@ -158,68 +159,52 @@ def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product,
 def _set_distances(
     requirement: Requirement[TClosenessOptions], channel: Product, original: Original, name: str
 ) -> SetDistances:
-    options = requirement.options
     evidence = _attacker_evidence(channel, original, name, others=True)
     unread = _attacker_evidence(channel, original, name, others=False)
     axis = evidence.sensitive
     size = axis.set_size if isinstance(axis, Sets) else 1
     largest, over, listed = _largest_distances(requirement, evidence, original, name, size)
     unseen, *_ = _largest_distances(requirement, unread, original, name, None)
-    return SetDistances(
-        attribute=name,
-        largest=largest,
-        exact=listed and not evidence.revealed,
-        over=over,
-        people=evidence.n,
-        revealed=evidence.revealed,
-        unseen=unseen,
-        floor=_smallest_distance(evidence, size) if evidence.part is None and not options.distance.placed else None,
-    )
+    standing = Standing.EXACT if listed and not evidence.revealed else Standing.UPPER_BOUND
+    variational = evidence.part is None and not requirement.options.distance.placed
+    floor = _smallest_distance(evidence, size) if variational else None
+    measure = Measure(round_up(largest), standing)
+    return SetDistances(name, measure, largest, over, evidence.n, evidence.revealed, unseen, floor)
 
 
 def _related_measures(options: TClosenessOptions, found: Sequence[SetDistances]) -> Iterator[Companion]:
-    what = f"{options.distance.value} t of"
-    for told in found:
+    for each in found:
+        of = f"{options.distance.value} t of {each.attribute}"
         if len(found) > 1:
-            yield Companion(f"{what} {told.attribute}", told.measure, Basis.ORIGINAL, OF_ONE)
-        yield Companion(
-            f"{what} {told.attribute}, sets of all values", Measure(round_up(told.unseen)), Basis.ORIGINAL, UNSEEN
-        )
-        if told.floor is not None:
-            yield Companion(
-                f"least {what} {told.attribute}, sets so large", Measure(float(told.floor)), Basis.ORIGINAL, LEAST
-            )
+            yield Companion(of, each.measure, Basis.ORIGINAL, OF_ONE)
+        yield Companion(f"{of}, sets of all values", Measure(round_up(each.unseen)), Basis.ORIGINAL, UNSEEN)
+        if each.floor is not None:
+            yield Companion(f"least {of}, sets so large", Measure(float(each.floor)), Basis.ORIGINAL, LEAST)
 
 
 def _attacker_evidence(channel: Product, original: Original, name: str, *, others: bool) -> Evidence:
     """Return the groups; with the other sensitive attributes known, unless one is hidden together with them."""
     from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
-    told = replace(split_axes(channel, original.policy, name, known_sensitive=others), siblings=())
-    assert told.sensitive is not None
-    sizes = [len(original.policy.attributes[a].domain or ()) for a in told.sensitive.attributes]
-    return gather_evidence(original, told).of(name, sizes)
+    known = replace(split_axes(channel, original.policy, name, known_sensitive=others), siblings=())
+    assert known.sensitive is not None
+    sizes = [len(original.policy.attributes[a].domain or ()) for a in known.sensitive.attributes]
+    return gather_evidence(original, known).of(name, sizes)
 
 
 def _smallest_distance(evidence: Evidence, size: int) -> Fraction:
-    """Return 1 - q(R) of the set that holds the rarest values, one that occurs among them: the least one can be."""
+    """Return 1 - q(R) for the set R of the rarest values, of which at least one occurs: the least possible distance."""
     whole = sorted(int(n) for n in evidence.histograms.sum(axis=0))
     rarest, occurring = whole[:size], next(n for n in whole if n)
-    held = sum(rarest) or occurring
-    return 1 - Fraction(held, evidence.records)
+    return 1 - Fraction(sum(rarest) or occurring, evidence.records)
 
 
 def _largest_distances(
     requirement: Requirement[TClosenessOptions], evidence: Evidence, original: Original, name: str, size: int | None
 ) -> tuple[Fraction, Mask, bool]:
-    """Return the largest distance, (groups,) which may be over t, and whether all sets that matter were listed.
+    """Return the largest distance, (groups,) which may exceed t, and whether all sets that matter were listed.
 
-    Args:
-        requirement: the entry.
-        evidence: the groups.
-        original: for the hierarchy.
-        name: the attribute.
-        size: l; None for sets of all values.
+    `size` is l; None for sets of all values.
     """
     import numpy as np
 
@@ -249,16 +234,10 @@ def _largest_distances(
             n = np.take_along_axis(distinct[some][:, None, :], values, axis=2).reshape(-1)
             sets = len(some) * len(subsets)
             group = np.repeat(np.arange(sets), taken)
-            told = Histograms.of_cells(group, part[values].reshape(-1), n, classes=sets, values=len(whole))
-            apart = options.distance.of(replace(told, beyond=whole), hierarchy)
+            held = Histograms.of_cells(group, part[values].reshape(-1), n, classes=sets, values=len(whole))
+            apart = options.distance.of(replace(held, beyond=whole), hierarchy)
             worst = max(worst, largest_ratio(*apart, np.ones(sets, dtype=bool)) or Fraction(0))
             beyond[some] = ~ratio_at_most(*apart, options.t).reshape(len(some), -1).all(axis=1)
     over = np.zeros(len(cells), dtype=bool)
     over[rows] = beyond[alike]
     return worst, over, listed
-
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels with sets and columns that are released unchanged."""
-    of_sets = (TCloseness.name, Product, (Identity, Sets), Basis.ORIGINAL, REFERENCE, assess, supports)
-    return (Assessor(*of_sets, needs=(Sets,), adversary=ADVERSARY, monotone=True, least=unreachable_t),)

@@ -1,10 +1,10 @@
-"""l-diversity of released sets: no value stands in more than one of l entries, and what a set tells nevertheless.
+"""l-diversity of released sets: no value is in more than one of l entries; and the posterior given a set.
 
 A record releases a set of l distinct values. Among the entries of all sets of a group of records each value therefore
 has a relative frequency of at most 1/l, whatever the group (Sei, Ohsuga). That bounds how often a value is *named*. An
-attacker who knows how the values go with the quasi-identifiers weighs the entries: the posterior of a record's own
-value u is c_u / (c_u + sum of c over the others), c the shares in the record's group, at worst with the l-1 rarest of
-the others; 1 where l-1 values do not occur in the group.
+attacker who knows how the values depend on the quasi-identifiers weights the entries: the posterior of a record's own
+value u is c_u / (c_u + sum of c over the others), with c the shares in the record's group, at worst with the l-1 rarest
+of the others. It is 1 where l-1 values do not occur in the group.
 
 References:
     Sei, Ohsuga: randomised addition of sensitive values; Xiao, Tao 2006, "Anatomy", definition 2 (frequency).
@@ -46,10 +46,10 @@ ALONE = "the same of this attribute by itself: combinations that differ in the o
 
 @frozen
 class SetDiversity:
-    """What one axis of sets reaches for the attributes of an entry.
+    """The l of one axis of sets for the attributes of an entry.
 
     Attributes:
-        axis: the axis; None for an attribute that is not released as sets, which reaches 1.
+        axis: the axis; None for an attribute that is not released as sets, for which l is 1.
         attributes: those of the entry that it releases.
         l: one over the largest relative frequency.
     """
@@ -59,8 +59,14 @@ class SetDiversity:
     l: Fraction
 
 
+def assessors() -> tuple[Assessor, ...]:
+    """Return the assessor for product channels with sets."""
+    of_sets = (LDiversity.name, Product, (Axis,), Basis.CHANNEL, REFERENCE, assess, supports)
+    return (Assessor(*of_sets, measure=measure, needs=(Sets,)),)
+
+
 def supports(requirement: Requirement[LDiversityOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-    """Refuse every kind but frequency, and subgroups by what is not taken to be known."""
+    """Refuse every kind but frequency, and subgroups by unknown attributes."""
     del axes
     options = requirement.options
     if options.kind is not DiversityKind.FREQUENCY:
@@ -70,26 +76,24 @@ def supports(requirement: Requirement[LDiversityOptions], policy: Policy, axes: 
 
 
 def assess(requirement: Requirement[LDiversityOptions], channel: Product, original: Original | int) -> Finding:
-    """Return the frequency bound of the sets; beside it, with the original at hand, the largest posterior."""
+    """Return the frequency bound of the sets; with the original also the largest posterior."""
     from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures
 
     records = original if isinstance(original, int) else original.records
     found = _diversity_by_axis(requirement, channel)
     posteriors: list[Companion] = []
     profile: Profile | None = None
-    if not isinstance(original, int):
-        for each in found:
-            if each.axis is not None:
-                companions, spread_of = _largest_posterior(requirement, channel, original, each.axis)
-                posteriors += companions
-                profile = profile or spread_of
-    return _diversity_finding(
-        requirement, channel, found, (*posteriors, *general_bound_measures(channel, records)), profile
-    )
+    for each in found:
+        if each.axis is not None and not isinstance(original, int):
+            companions, spread = _largest_posterior(requirement, channel, original, each.axis)
+            posteriors += companions
+            profile = profile or spread
+    further = (*posteriors, *general_bound_measures(channel, records))
+    return _diversity_finding(requirement, channel, found, further, profile)
 
 
 def measure(requirement: Requirement[LDiversityOptions], policy: Policy, channel: Product, written: Written) -> Finding:
-    """Return the same from the written sets: each must hold as many distinct values of its domain as is promised."""
+    """Return the same for the written sets: each must have the guaranteed number of distinct values of its domain."""
     from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures
 
     del policy
@@ -104,7 +108,7 @@ def measure(requirement: Requirement[LDiversityOptions], policy: Policy, channel
 
 
 def _diversity_by_axis(requirement: Requirement[LDiversityOptions], channel: Product) -> list[SetDiversity]:
-    """Return what each axis reaches for the entry's attributes; of attributes taken together, for combinations."""
+    """Return the l of each axis for the entry's attributes; of attributes that are combined, for combinations."""
     of_sets = {name: axis for axis in channel.axes if isinstance(axis, Sets) for name in axis.attributes}
     named = requirement.options.sensitive or tuple(of_sets)
     found: list[SetDiversity] = []
@@ -112,11 +116,10 @@ def _diversity_by_axis(requirement: Requirement[LDiversityOptions], channel: Pro
         axis = of_sets.get(name)
         if axis is None:
             found.append(SetDiversity(None, (name,), Fraction(1)))
-        elif set(axis.attributes) <= set(named):
-            if all(each.axis is not axis for each in found):
-                found.append(SetDiversity(axis, axis.attributes, Fraction(axis.set_size)))
-        else:
+        elif not set(axis.attributes) <= set(named):
             found.append(SetDiversity(axis, (name,), single_attribute_diversity(axis, name)))
+        elif all(each.axis is not axis for each in found):
+            found.append(SetDiversity(axis, axis.attributes, Fraction(axis.set_size)))
     return found
 
 
@@ -134,23 +137,18 @@ def _diversity_finding(
     profile: Profile | None,
 ) -> Finding:
     worst = min(each.l for each in found)
+    joint = (" and ".join(f"'{name}'" for name in each.attributes) for each in found if len(each.attributes) > 1)
+    together = "are taken together as one attribute: l counts combinations, not values of one of them."
     return conclude(
         requirement,
         Measure(float(worst)),
         worst >= requirement.options.l,
         Basis.CHANNEL,
         ADVERSARY,
-        (*_joint_assumptions(found), *scope_loss(channel).assumptions),
+        (*(f"{names} {together}" for names in joint), *scope_loss(channel).assumptions),
         (*_measures_by_axis(found), *companions),
         profile=profile,
     )
-
-
-def _joint_assumptions(found: Sequence[SetDiversity]) -> Iterator[str]:
-    for each in found:
-        if len(each.attributes) > 1:
-            names = " and ".join(f"'{name}'" for name in each.attributes)
-            yield f"{names} are taken together as one attribute: l counts combinations, not values of one of them."
 
 
 def _measures_by_axis(found: Sequence[SetDiversity]) -> Iterator[Companion]:
@@ -167,7 +165,7 @@ def _measures_by_axis(found: Sequence[SetDiversity]) -> Iterator[Companion]:
 def _largest_posterior(
     requirement: Requirement[LDiversityOptions], channel: Product, original: Original, axis: Sets
 ) -> tuple[tuple[Companion, ...], Profile | None]:
-    """Return the largest posterior over everybody that the entry speaks of, and for how many it is 1."""
+    """Return the largest posterior over the people of an entry, and for how many it is 1."""
     import numpy as np
 
     from rrpolicy.privacy.disclosure.inference_accuracy import largest_posteriors
@@ -187,7 +185,7 @@ def _largest_posterior(
 
 
 def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple[str, ...], int]]:
-    """Return the number of written records, and how many distinct values the smallest set of each axis holds."""
+    """Return the number of written records, and the number of distinct values in the smallest set of each axis."""
     import numpy as np
 
     sets = [axis for axis in channel.axes if isinstance(axis, Sets)]
@@ -212,17 +210,10 @@ def _least_distinct(channel: Product, written: Written) -> tuple[int, dict[tuple
 
 
 def _label_positions(lists: pa.Array, labels: Sequence[Value]) -> tuple[Ints, Ints]:
-    """Return (entries,) the row of each entry and its place among the labels; -1 for what is none of them."""
+    """Return (entries,) the row of each entry and its position among the labels; -1 for other values."""
     import numpy as np
     import pyarrow.compute as pc
 
     entries = lists.flatten()
-    known = typed_array(labels, entries.type)
-    code = value_positions(entries, known)
+    code = value_positions(entries, typed_array(labels, entries.type))
     return as_numpy(pc.list_parent_indices(lists)).astype(np.int64), code
-
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels with sets."""
-    of_sets = (LDiversity.name, Product, (Axis,), Basis.CHANNEL, REFERENCE, assess, supports)
-    return (Assessor(*of_sets, measure=measure, needs=(Sets,)),)

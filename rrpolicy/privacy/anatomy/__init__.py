@@ -1,1 +1,1 @@
-"""What dealt groups guarantee and leave open: bounds, posteriors, simulation, and what was written."""
+"""The guarantees of groups of anatomy: bounds, simulated and exact posteriors, and checks of written groups."""

@@ -1,17 +1,27 @@
-"""Attribute disclosure through dealt groups, for the attacker of every other mechanism.
+"""Attribute disclosure through anatomy's groups, for the attackers of every other mechanism.
 
-The quasi-identifiers stand as they are, so that R_QI = 1 and
+The quasi-identifiers are released unmodified, so that R_QI = 1 and
 
     risk(alpha, u) = c_u R_S(u | alpha),    R_S = E [posterior of u, given the group]
 
-over the deals, for somebody of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the law of Xiao, Tao 2006, figure 3). The
-posterior rests on the quasi-identifiers of all members of the group, see `rrpolicy.privacy.anatomy.permanents`. R_S has
-no short form. `rrpolicy.privacy.anatomy.posterior_bounds` bounds it with certainty, and that decides;
-`rrpolicy.privacy.anatomy.posterior_simulation` estimates it, and decides by the estimate's upper end if the entry says
-so. It is at least c_u.
+over the random assignments, for a person of (alpha, u) (Guo, Ying, Wu 2011, eq. 6-9, with the distribution of Xiao, Tao
+2006, figure 3). The posterior depends on the quasi-identifiers of all members of the group
+(`rrpolicy.privacy.anatomy.permanents`). R_S has no closed form. `rrpolicy.privacy.anatomy.posterior_bounds` bounds it
+with certainty, which decides; `rrpolicy.privacy.anatomy.posterior_simulation` estimates it, and the estimate's upper
+end decides if the entry requires it. R_S is at least c_u.
 
-Whichever record of alpha is drawn, the value read from it is u with a chance of E [posterior of u] over the records of
-alpha: posteriors are right on average, so that success(alpha, u) = c_u exactly.
+Whichever record of alpha is drawn, the value read from it is u with probability E [posterior of u] over the records of
+alpha. Posteriors are right on average, so that success(alpha, u) = c_u exactly.
+
+The best guess has an upper bound that follows from these bounds. Given a group, the posterior of a person's value has
+squares that sum, on average, to
+
+    E sum over u of (posterior of u)^2 = sum over u of c_u R_S(u | alpha) = s.
+
+Of shares in a group of at most L values whose squares sum to s, the largest is at most
+(1 + ((L - 1) (L s - 1))^(1/2))/L. This is concave in s, so that by Jensen's inequality it also bounds the expected
+largest posterior. Neither is that above the largest posterior in any possible group. For values that do not depend on
+the quasi-identifiers, without residues, the bound is 1/l.
 """
 
 from __future__ import annotations
@@ -23,37 +33,40 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.privacy.anatomy.group_evidence import (
-    BOUND_ONLY_NOTE,
-    PAIRING_KNOWN_NOTE,
-    bound_posteriors,
-    gather_groups,
-)
+from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups, informed_measures
 from rrpolicy.privacy.anatomy.posterior_simulation import SimulatedPosteriors, simulate_posteriors
-from rrpolicy.privacy.anatomy.related_measures import posterior_measures
 from rrpolicy.privacy.disclosure import attribute_options as attribute
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
+from rrpolicy.privacy.disclosure.best_guess import BestGuesses, KnowledgeGroups, knowledge_groups, limited_guesses
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
 from rrpolicy.privacy.disclosure.risk import attribute_finding, subgroup_mask
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.errors import Problem
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.anatomy.group_evidence import ValueBounds
     from rrpolicy.privacy.classes.histograms import Mask
+    from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.privacy.evidence import CombinationKinds
-    from rrpolicy.source.counts import Array
+    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_FRACTIONS = 10_000_000
 """Fractions beyond which nothing is decided exactly."""
+BOUND_ONLY_NOTE = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."
+PAIRING_KNOWN_NOTE = (
+    "Bounds are those of who is told, besides what is released, which values of both attributes belong to one record "
+    "of a group: that can only raise them."
+)
 BOUND = (
     "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average; the simulated mean "
     "stands beside it as an estimate."
@@ -77,7 +90,7 @@ CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
 
 @frozen(slots=False)
 class AnatomyRisks(AttributeRisks):
-    """Risks with the groups that records can be dealt into.
+    """Risks with the possible groups of the records.
 
     Attributes:
         alike: combinations with the same shares.
@@ -99,37 +112,37 @@ class AnatomyRisks(AttributeRisks):
 
     @cached_property
     def upper(self) -> Array:
-        """Return (k,) upper ends of the estimate of R_S; where what is certain is lower, that."""
+        """Return (k,) upper ends of the estimate of R_S, or the certain bound where that is lower."""
         assert self.simulated is not None
         return np.minimum(self.simulated.upper, self.certain)
 
     @cached_property
     def own(self) -> tuple[Array, Array]:
-        """Return (k,) lower and upper bounds of R_S, the latter as it decides."""
+        """Return (k,) lower and upper bounds of R_S; the upper ones decide."""
         return np.minimum(self.share, self.certain), self.upper if self.by_estimate else self.certain
 
     @cached_property
     def risk(self) -> Array:
-        """Return (k,) c_u R_S, as it decides: at most."""
+        """Return (k,) upper bounds of c_u R_S, which decide."""
         risk: Array = self.share * self.own[1]
         return risk
 
     @property
     def success(self) -> tuple[Array, Array]:
-        """Return (k,) the chance that the true value is read, twice."""
+        """Return (k,) the probability of reading the true value, c_u, as lower and upper bound."""
         return self.share, self.share
 
     def reads_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the chance to read a true value exactly: c_u."""
+        """Return a function that computes c_u exactly."""
         return lambda i: Fraction(int(self.people[i]), int(self.evidence.n[self.group[i]]))
 
     @property
     def worst(self) -> float | None:
-        """Return None: the informed posterior stands beside."""
+        """Return None: the informed posterior is reported in its place."""
         return None
 
     def risk_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the certain bound of a risk exactly; None for a lower estimate, or if it is too costly."""
+        """Return a function that computes the certain bound exactly; None for a lower estimate or if too expensive."""
         known: dict[tuple[int, int], Fraction] = {}
 
         def risk(i: int) -> Fraction | None:
@@ -159,22 +172,26 @@ class AnatomyRisks(AttributeRisks):
         return super().risk_measure(at)
 
     def decisive(self, over: Mask) -> int:
-        """Return which risk the finding shows; of estimates by the half that the number shown does not come from."""
+        """Return the index of the risk that the finding reports."""
         if not self.by_estimate or self.simulated is None or over.any():
             return super().decisive(over)
         return self._largest_estimate
 
     @cached_property
     def _largest_estimate(self) -> int:
+        """Choose by the first half of the replicas; the number reported comes from the second half."""
         assert self.simulated is not None
-        limits = np.array([float(t) for t in self.limits])[self.value]
-        return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / limits))
+        return int(np.argmax(self.share * np.minimum(self.simulated.first, self.certain) / self._limits))
+
+    @property
+    def _limits(self) -> Array:
+        limits: Array = np.array([float(t) for t in self.limits])
+        return limits[self.value]
 
     def with_estimates(self, channel: AnatomyChannel) -> AnatomyRisks:
-        """Return the same with estimates of the risks that may be the largest or, by what is certain, over a limit."""
-        limits = np.array([float(t) for t in self.limits])[self.value]
-        least = (self.share**2 / limits).max(initial=0.0)
-        asked = self.share * self.certain / limits >= min(least, 1.0) * (1 - NEAR_LIMIT)
+        """Add estimates of the risks that may be the largest, or whose certain bound exceeds the limit."""
+        least = (self.share**2 / self._limits).max(initial=0.0)
+        asked = self.share * self.certain / self._limits >= min(least, 1.0) * (1 - NEAR_LIMIT)
         width = self.alike.people.shape[1]
         pairs = self.alike.kind[self.group] * width + self.value
         distinct, place = np.unique(pairs[asked], return_inverse=True)
@@ -182,11 +199,11 @@ class AnatomyRisks(AttributeRisks):
         return self if found is None else replace(self, simulated=found.among(asked, place))
 
     def posterior(self) -> tuple[Companion, ...]:
-        """Return the largest posterior in any group, and for how many people it may be 1."""
-        return posterior_measures(self.bounds.highest[self.alike.kind[self.group], self.value], self.people, self.of)
+        """Return the largest posterior in any group, and the number of people for whom it may be 1."""
+        return informed_measures(self.bounds.highest[self.alike.kind[self.group], self.value], self.people, self.of)
 
     def simulation(self) -> tuple[Companion, ...]:
-        """Return what stands beside the number that decides: the other one, and how it was made."""
+        """Return the estimate, its upper end, the certain bound and the number of replicas."""
         if self.simulated is None:
             return ()
         upper = float((self.share * self.upper).max())
@@ -201,34 +218,31 @@ class AnatomyRisks(AttributeRisks):
 
 
 def assess(
-    requirement: Requirement, channel: AnatomyChannel, original: Original, further: tuple[Companion, ...] = ()
+    requirement: Requirement[AttributeDisclosureOptions],
+    channel: AnatomyChannel,
+    original: Original,
+    further: tuple[Companion, ...] = (),
 ) -> Finding:
-    """Return the finding.
-
-    Args:
-        requirement: an entry of `attribute-disclosure`.
-        channel: the groups.
-        original: the table.
-        further: what stands beside it.
-    """
-    found = tuple(
-        attribute_risks(requirement, channel, original, name) for name in requirement.protects(original.policy)
-    )
-    beside = tuple(companion for each in found for companion in each.posterior())
-    told = (PAIRING_KNOWN_NOTE,) if len(channel.sensitive) > 1 else ()
-    assumed = (*told, *scope_loss(channel.untouched()).assumptions)
-    if requirement.options.measure is LimitKind.CORRECT_READING:
-        return attribute_finding(requirement, found, assumed, (*beside, *further))
-    asked = requirement.decided_by == "estimate"
-    every = all(each.by_estimate for each in found)
-    bound = BOUND_ONLY_NOTE if told else BOUND
-    decided = (bound,) if not asked else (ESTIMATE,) if every else (ESTIMATE, NO_ESTIMATE)
+    """Return the finding of an entry of `attribute-disclosure`, with further companions."""
+    options, protected = requirement.options, requirement.protects(original.policy)
+    paired = (PAIRING_KNOWN_NOTE,) if len(channel.sensitive) > 1 else ()
+    assumed = (*paired, *scope_loss(channel.untouched()).assumptions)
+    if options.measure.guessed:
+        guesses = tuple(guess for name in protected for guess in guess_bounds(requirement, channel, original, name))
+        return attribute_finding(requirement, guesses, (BOUND_ONLY_NOTE, *assumed), further)
+    found = tuple(attribute_risks(requirement, channel, original, name) for name in protected)
+    further = (*(companion for each in found for companion in each.posterior()), *further)
+    if options.measure is LimitKind.CORRECT_READING:
+        return attribute_finding(requirement, found, assumed, further)
+    decided: tuple[str, ...] = (BOUND_ONLY_NOTE if paired else BOUND,)
+    if requirement.decided_by == "estimate":
+        decided = (ESTIMATE,) if all(each.by_estimate for each in found) else (ESTIMATE, NO_ESTIMATE)
     estimated = tuple(companion for each in found for companion in each.simulation())
-    return attribute_finding(requirement, found, (*decided, *assumed), (*estimated, *beside, *further))
+    return attribute_finding(requirement, found, (*decided, *assumed), (*estimated, *further))
 
 
 def attribute_risks(requirement: Requirement, channel: AnatomyChannel, original: Original, name: str) -> AnatomyRisks:
-    """Return every risk that an entry speaks of, of one sensitive attribute."""
+    """Return all risks of one sensitive attribute that an entry limits."""
     labels = original.policy.attributes[name].domain or ()
     evidence = gather_groups(channel, original, name)
     group, value = np.nonzero(subgroup_mask(evidence, requirement, name, labels))
@@ -242,3 +256,67 @@ def attribute_risks(requirement: Requirement, channel: AnatomyChannel, original:
     ).with_estimates(channel)
     by_estimate = found.simulated is not None and requirement.decided_by == "estimate"
     return replace(found, by_estimate=by_estimate)
+
+
+def guess_bounds(
+    requirement: Requirement[AttributeDisclosureOptions], channel: AnatomyChannel, original: Original, name: str
+) -> Iterator[BestGuesses]:
+    """Yield the bounds of every group that an entry limits, for each attacker of `knowledge_groups`.
+
+    The bound of a group is the mean of the bounds of its parts, which a released record distinguishes.
+    """
+    evidence = gather_groups(channel, original, name)
+    alike, bounds = bound_posteriors(channel, evidence, evidence.joint)
+    largest = min(channel.size + groups_of(original.records, channel.size)[1], evidence.histograms.shape[1])
+    limit, gain = requirement.options.limit_of(None), requirement.options.measure is LimitKind.GAIN
+    for told in _knowledge_groups(channel, original, name):
+        people = told.evidence.histograms
+        assert np.array_equal(evidence.values, told.evidence.values)
+        of_parts = _largest_posterior_bounds(people, bounds.expected[alike.kind], bounds.highest[alike.kind], largest)
+        best = told.summed(of_parts * evidence.n) / told.people.sum(axis=1)
+
+        def exactly(group: int, told: KnowledgeGroups = told, people: Ints = people) -> Fraction | None:
+            """Return the limit times the people if fractions prove that the bound is within it; else None."""
+            here = np.flatnonzero(told.group == group)
+            if len(here) > 1:
+                return None
+            kind, counts = int(alike.kind[here[0]]), people[here[0]].tolist()
+            if bounds.fractions * len(counts) > MOST_FRACTIONS:
+                return None
+            n = sum(counts)
+            offset = Fraction(max(counts), n) if gain else Fraction(0)
+            squares = sum((Fraction(m, n) * bounds.exactly(kind, u) for u, m in enumerate(counts) if m), Fraction(0))
+            reached = largest * (limit + offset) - 1
+            within = reached >= 0 and (largest - 1) * (largest * squares - 1) <= reached**2
+            return (limit + offset) * n if within else None
+
+        yield limited_guesses(requirement, told, name + told.known, best, exactly, exact=False)
+
+
+def _largest_posterior_bounds(people: Ints, expected: Array, highest: Array, size: int) -> Array:
+    """Return (groups,) bounds of the expected largest posterior in groups of at most `size` values."""
+    shares = people / people.sum(axis=1, keepdims=True)
+    squares = np.clip((shares * expected).sum(axis=1), 1 / size, 1.0)
+    by_squares = (1 + np.sqrt((size - 1) * (size * squares - 1))) / size
+    best: Array = np.minimum(by_squares, highest.max(axis=1))
+    return best
+
+
+def _knowledge_groups(channel: AnatomyChannel, original: Original, name: str) -> Iterator[KnowledgeGroups]:
+    (own,) = (column for column in channel.sensitive if column.attribute == name)
+    return knowledge_groups(channel.untouched(own), original, name, others_known=False)
+
+
+def unreachable_limit(
+    requirement: Requirement[AttributeDisclosureOptions], channel: AnatomyChannel, original: Original
+) -> Problem | None:
+    """Return why no release satisfies a limit of the best guess; None if one may."""
+    if not requirement.options.measure.guessed:
+        return None
+    for name in requirement.protects(original.policy):
+        for told in _knowledge_groups(channel, original, name):
+            unseen = limited_guesses(requirement, told, name, np.ones(told.groups), lambda _: None, exact=False)
+            problem = unseen.unreachable(requirement)
+            if problem is not None:
+                return problem
+    return None

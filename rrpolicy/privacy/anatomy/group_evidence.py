@@ -1,12 +1,13 @@
-"""What an attacker holds against dealt groups, of one sensitive attribute or of one of two.
+"""The evidence against anatomy's groups by sensitive attribute, and the posterior of an informed attacker.
 
-Of two attributes the values of a group stand in tables of their own. Bounds are those of who is told as well which of
-them belong to one record: a combination is then what is dealt, the counts fix which combinations stand together, and
-nobody who is not told can expect to conclude more (data processing). Of one attribute they follow by summing:
+With two attributes the values of a group are in separate tables. Bounds are for an attacker who also knows which of
+them belong to one record. A combination is then what is assigned, the counts determine which combinations are in one
+group, and no attacker who knows less can expect to conclude more (data processing). For one attribute they follow by
+summing:
 
     R_S(u | alpha) = sum over combinations w with u of c_w/c_u R_S(w | alpha)
 
-and no group holds two combinations with the same value.
+and no group has two combinations with the same value.
 """
 
 from __future__ import annotations
@@ -22,8 +23,11 @@ from rrpolicy.channels.anatomy.pair_groups import largest_pair_group_size, pair_
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.finding import Basis, Companion, Measure, Profile, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
+from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms, subgroup_mask
 from rrpolicy.privacy.evidence import CombinationKinds, gather_evidence, split_axes
 
 if TYPE_CHECKING:
@@ -32,23 +36,26 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
-BOUND_ONLY_NOTE = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."
-PAIRING_KNOWN_NOTE = (
-    "Bounds are those of who is told, besides what is released, which values of both attributes belong to one record "
-    "of a group: that can only raise them."
+POSTERIOR = (
+    "the largest chance of the true value for who reads the quasi-identifiers of the whole group and knows the shares "
+    "of the values among people with the same ones, over all groups that can be dealt; 1/l is for who does not"
+)
+CERTAIN = (
+    "people whose value may be certain for an attacker who knows which group is theirs and how many people with the "
+    "same quasi-identifiers have each value in the original table"
 )
 _MOST = 1 << 24
-"""Products (kinds of people, combinations, combinations) beyond which nothing is bounded but by 1."""
+"""Products (kinds of people, combinations, combinations) beyond which the only bound is 1."""
 
 
 @frozen(slots=False)
 class CombinationBounds:
-    """Bounds of the posterior of a value that is part of the combinations that are dealt.
+    """Bounds of the posterior of a value that is part of the assigned combinations.
 
     Attributes:
         cells: bounds of combinations.
         part: (combinations,) the value of each.
-        values: how many there are.
+        values: the number of values.
     """
 
     cells: PosteriorBounds
@@ -63,7 +70,7 @@ class CombinationBounds:
 
     @cached_property
     def highest(self) -> Array:
-        """Return (groups, values) upper bounds of the posterior in any group that can be dealt."""
+        """Return (groups, values) upper bounds of the posterior in any possible group."""
         out = np.zeros((len(self.cells.people), self.values))
         np.maximum.at(out.T, self.part, self.cells.highest.T)
         return out
@@ -91,22 +98,22 @@ ValueBounds: TypeAlias = PosteriorBounds | CombinationBounds
 
 
 def gather_groups(channel: AnatomyChannel, original: Original, name: str) -> Evidence:
-    """Return the groups of people with the same quasi-identifiers; of two sensitive attributes with combinations."""
+    """Return the groups of people with equal quasi-identifiers; for two sensitive attributes with combinations."""
     (own,) = (column for column in channel.sensitive if column.attribute == name)
-    told = split_axes(channel.untouched(own), original.policy, name)
+    known = split_axes(channel.untouched(own), original.policy, name)
     if len(channel.sensitive) > 1:
         domains = [Domain(column.attribute, column.labels) for column in channel.sensitive]
-        told = replace(told, sensitive=Recode.by_levels(domains, [domain.labels for domain in domains]))
-    return gather_evidence(original, told).of(name, [len(column.labels) for column in channel.sensitive])
+        known = replace(known, sensitive=Recode.by_levels(domains, [domain.labels for domain in domains]))
+    return gather_evidence(original, known).of(name, [len(column.labels) for column in channel.sensitive])
 
 
 def bound_posteriors(channel: AnatomyChannel, evidence: Evidence, cells: Ints) -> tuple[CombinationKinds, ValueBounds]:
-    """Return people taken together whose quasi-identifiers tell the same, and bounds of each kind of them.
+    """Return kinds of people with the same shares, and the bounds of each kind.
 
     Args:
         channel: the groups.
         evidence: of the attribute.
-        cells: (groups, cells) people by what is dealt: values, or combinations.
+        cells: (groups, cells) people by assigned value or combination.
     """
     if evidence.part is None:
         alike = CombinationKinds.of(cells)
@@ -125,3 +132,33 @@ def bound_posteriors(channel: AnatomyChannel, evidence: Evidence, cells: Ints) -
         )
     bounds = PosteriorBounds(alike.people, phases, channel.size, residues=False)
     return alike, CombinationBounds(bounds, evidence.part[occurs], evidence.histograms.shape[1])
+
+
+def informed_posterior(
+    requirement: Requirement, channel: AnatomyChannel, original: Original, name: str
+) -> tuple[tuple[Companion, ...], Profile | None]:
+    """Return the largest posterior of a sensitive attribute over the people of an entry, and its distribution.
+
+    The attacker knows how the values depend on the quasi-identifiers. The table is eligible.
+    """
+    evidence = gather_groups(channel, original, name)
+    group, value = np.nonzero(subgroup_mask(evidence, requirement, None, ()))
+    people = evidence.histograms[group, value]
+    alike, bounds = bound_posteriors(channel, evidence, evidence.joint)
+    worst = bounds.highest[alike.kind[group], value]
+    companions = informed_measures(worst, people, name)
+    if not len(worst):
+        return companions, None
+    top = highest_risk_groups(evidence, worst, people, group)
+    before = people / evidence.n[group]
+    return companions, risk_histograms(f"informed posterior of {name}, upper bound", worst, before, people, top)
+
+
+def informed_measures(worst: Array, people: Ints, of: str) -> tuple[Companion, ...]:
+    """Return the largest of (k,) posteriors, and how many of (k,) people may have one of 1; both upper bounds."""
+    most = Measure(float(worst.max(initial=0.0)), Standing.UPPER_BOUND)
+    certain = Measure(float(people[worst >= 1].sum()), Standing.UPPER_BOUND)
+    return (
+        Companion("informed posterior", most, Basis.ORIGINAL, POSTERIOR, of, chance_of=Risk.READING),
+        Companion("people with a posterior of 1", certain, Basis.ORIGINAL, CERTAIN, of, certain_of=Risk.READING),
+    )

@@ -1,15 +1,15 @@
-"""Posteriors of the members of a dealt group, given the released quasi-identifiers of all of them.
+"""Posteriors of the members of a group of anatomy, given the released quasi-identifiers of all of them.
 
-A group has m members and m values. c_v(j) is the share of value v among people who agree with member j in all that is
-known. The table was dealt uniformly within each value, so that every way of giving the values to the members has a
-chance in proportion to the product of the shares. With M[j, v] = c_v(j),
+A group has m members and m values. c_v(j) is the share of value v among people who agree with member j in everything
+that the attacker knows. Groups are assigned uniformly within each value, so that every assignment of the values to the
+members has a probability in proportion to the product of the shares. With M[j, v] = c_v(j),
 
     Pr(member i has u | group) = c_u(i) perm(M without row i and column u) / perm(M),
 
-perm the permanent. A value that stands twice is two columns. Permanents come from dynamic programming over sets of
-values: F[T] sums, over all ways of giving the values of T to the first |T| members, the products of their shares, and
-B[T] the same of the last |T| members, so that every entry above is a sum of F[T] B[all but T and u]. That is
-O(2^m m) for all members and values of a group; doubles lose nothing, for nothing is subtracted.
+with perm the permanent. A value that occurs twice is two columns. Permanents come from dynamic programming over sets of
+values: F[T] sums, over all assignments of the values of T to the first |T| members, the products of their shares, and
+B[T] the same for the last |T| members, so that every entry above is a sum of F[T] B[all but T and u]. That takes
+O(2^m m) for all members and values of a group. Doubles suffice, as nothing is subtracted.
 
 Rows may be scaled: odds of the values serve as well as shares.
 """
@@ -27,17 +27,13 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 16
 """Members of a group beyond which permanents are not computed."""
 _ENTRIES = 1 << 17
-"""Entries (sets, groups) of an array that is held at a time."""
+"""Entries (sets, groups) of one array in memory."""
 
 
 def member_posteriors(shares: Array) -> Array:
-    """Return the chance of every value of a group for every member, given the group.
+    """Return (groups, members, values) the probability of each value for each member; zeros for an impossible group.
 
-    Args:
-        shares: (groups, m, m) shares or odds of the group's values for each member, up to a factor of the member.
-
-    Returns:
-        (groups, members, values); zeros for a group that cannot be.
+    `shares` has (groups, m, m) shares or odds of the group's values for each member, up to a factor of the member.
 
     Raises:
         ValueError: if a group has more than `MOST_MEMBERS` members.
@@ -50,13 +46,10 @@ def member_posteriors(shares: Array) -> Array:
 
 
 def permanent_weights(shares: Array) -> Array:
-    """Return perm(M without row i and column u) for one member i who is not among the rows.
+    """Return (groups, m) perm(M without row i and column u) for one member i who is not among the rows.
 
-    Args:
-        shares: (groups, m - 1, m) of the other members, as for `posteriors`.
-
-    Returns:
-        (groups, m): u's posterior for the member is in proportion to these times the member's own shares.
+    `shares` has (groups, m - 1, m) shares of the other members, as for `member_posteriors`. The member's posterior of u
+    is in proportion to the result times the member's own shares.
 
     Raises:
         ValueError: if a group has more than `MOST_MEMBERS` members.
@@ -105,12 +98,7 @@ def _compute_posteriors(rows: Array) -> Array:
 
 
 def _subset_sums(rows: Array, members: int) -> Array:
-    """Return (2^m, groups) F: what the first |T| rows make of each set T of values; zeros for more rows than there are.
-
-    Args:
-        rows: (at most m, m, groups).
-        members: m.
-    """
+    """Return (2^m, groups) F for (at most m, m, groups) rows; zeros for sets of more values than rows."""
     sums = np.zeros((1 << members, rows.shape[2]))
     sums[0] = 1.0
     for member, row in enumerate(rows):
@@ -122,7 +110,7 @@ def _subset_sums(rows: Array, members: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _subsets_lacking(members: int, size: int) -> list[Ints]:
-    """Return, for each value, the sets of so many values that lack it, as bits."""
+    """Return, for each value, the sets of `size` values without it, as bits."""
     sets = np.arange(1 << members, dtype=np.int64)
     sets = sets[np.bitwise_count(sets) == size]
     return [sets[(sets >> value) & 1 == 0] for value in range(members)]

@@ -1,26 +1,26 @@
-"""What an attacker is certain not to exceed on dealt groups, who knows how the sensitive attribute goes with the rest.
+"""Certain bounds of the posterior for an attacker who knows how the sensitive attribute depends on the others.
 
-He reads the released quasi-identifiers of everybody in a person's group, and knows the shares c_u(alpha) of the values
-among the people of each combination alpha. What he concludes is a ratio of permanents, see
-`rrpolicy.privacy.anatomy.permanents`; who stands with whom is drawn later. Here is what bounds it before the draw.
+The attacker reads the released quasi-identifiers of everybody in a person's group, and knows the shares c_u(alpha) of
+the values among the people of each combination alpha. The posterior is a ratio of permanents
+(`rrpolicy.privacy.anatomy.permanents`). The groups are drawn later; these bounds hold before the draw.
 
-**Bound by odds.** Let member i hold u in a group of the values W. Every way of giving W without u to the others becomes
-one of giving W without v to them if the holder of v takes u, so that
+**Bound by odds.** Let member i have u in a group of the values W. Every assignment of W without u to the others becomes
+an assignment of W without v if the member with v takes u, so that
 
     Pr(i has u | group) <= 1/(1 + t sum over v in W other than u of x_v(i)/x_u(i)),
     t = min over the others j of s(j),    s(j) = x_u(j) / max over v other than u of x_v(j),
 
-with x_v = c_v/n_v, n_v the records with v; a factor of each value changes neither side. The holder of v is one of the
-n_v people with v, each alike, and independently for different v: that gives the law of t, and the expectation of the
-bound. t = 1 where values are independent of the quasi-identifiers: the bound is 1/l. t is 0 where somebody without u
-may stand in the group.
+with x_v = c_v/n_v, n_v the records with v; a factor of each value changes neither side. The member with v is one of
+the n_v people with v, equally likely, and independent for different v: that gives the distribution of t, and the
+expectation of the bound. t = 1 where values are independent of the quasi-identifiers: the bound is 1/l. t is 0 where a
+person without u may be in the group.
 
-**Bound by revealing.** If all values of the group but u and w are revealed, the expected posterior of u can only grow
-(data processing: it is a martingale, and its square's mean grows). Then the bound above holds with W = {u, w}, where it
-is exact. Any w of the group will do, and the least counts.
+**Bound by revealing.** If all values of the group but u and w are revealed, the expected posterior of u can only
+increase (data processing: it is a martingale, and its square's mean increases). Then the bound above holds with
+W = {u, w}, where it is exact. It holds for any w of the group, and the least bound counts.
 
-Which values stand together is taken as badly as the schedule's phases allow it, phase by phase; where a value is in
-every group of some phases, these count by their number of groups.
+The values of a group are the worst that the schedule's phases permit, phase by phase. Phases in which every group has a
+value are weighted by their number of groups.
 """
 
 from __future__ import annotations
@@ -43,21 +43,21 @@ Numbers: TypeAlias = npt.NDArray[Any]
 """Doubles, or fractions."""
 
 MOST = 1 << 27
-"""Products (groups of people, values, values), of the values of each phase, beyond which phases are not told apart."""
+"""Products (groups of people, values, values) over the phases, beyond which phases are not distinguished."""
 _STEPS = 24
-"""Thresholds of t that doubles are rounded down to; fractions keep all."""
+"""Thresholds to which t is rounded down in doubles; fractions use all."""
 _ROWS = 1 << 16
 
 
 @frozen
 class ValueStage:
-    """Groups that are made alike, as one value sees them that stands in them.
+    """Groups of one construction that have a given value.
 
     Attributes:
-        groups: how many hold it for certain; 0 if that is left to chance.
+        groups: the number of groups that certainly have it; 0 if that is random.
         fixed: the other values that each of them has.
-        level: those that take turns.
-        turns: how many of these each has.
+        level: values that alternate between groups.
+        turns: the number of these in each group.
     """
 
     groups: int
@@ -67,7 +67,7 @@ class ValueStage:
 
     @property
     def values(self) -> list[int]:
-        """Return the values that may stand beside."""
+        """Return the other possible values."""
         return [*self.fixed, *(self.level if self.turns else ())]
 
 
@@ -76,10 +76,10 @@ class PosteriorBounds:
     """Bounds of the posterior of the own value; ones where nothing hides it.
 
     Attributes:
-        people: (groups, values) people of the same quasi-identifiers, or the same kind, by sensitive value.
+        people: (groups, values) people with equal quasi-identifiers, or of one kind, by sensitive value.
         phases: of the schedule; empty for a table that is not eligible.
         size: l.
-        residues: whether some records are left to join a group that lacks their value.
+        residues: whether remaining records join a group without their value.
     """
 
     people: Ints
@@ -89,12 +89,7 @@ class PosteriorBounds:
 
     @classmethod
     def of(cls, people: Ints, size: int) -> PosteriorBounds:
-        """Return the bounds of a table.
-
-        Args:
-            people: as the attribute.
-            size: l.
-        """
+        """Return the bounds of a table of (groups, values) people for l = `size`."""
         counts = people.sum(axis=0).tolist()
         phases = partition_phases(counts, size) if 1 <= size <= largest_eligible(counts) else ()
         return cls(people, phases, size, residues=sum(counts) % size > 0)
@@ -106,7 +101,7 @@ class PosteriorBounds:
 
     @cached_property
     def highest(self) -> Array:
-        """Return (groups, values) upper bounds of the posterior in any group that can be dealt."""
+        """Return (groups, values) upper bounds of the posterior in any possible group."""
         return self._each(self._highest)
 
     @property
@@ -115,7 +110,7 @@ class PosteriorBounds:
         return int((len(self.phases) + self.people.shape[1]) * self.people.size)
 
     def exactly(self, group: int, own: int) -> Fraction:
-        """Return the bound of one expectation in fractions, without rounding any threshold."""
+        """Return the bound of one expectation in fractions, without rounded thresholds."""
         asked = _OwnValue(self._fractions, np.array([group]), own, self.residues)
         return Fraction(self._expected(asked)[0]) if self.phases else Fraction(1)
 
@@ -154,12 +149,12 @@ class PosteriorBounds:
 
     @cached_property
     def _told_apart(self) -> bool:
-        """Whether phases are looked at one by one."""
+        """Whether phases are distinguished."""
         return len(self.people) * sum((len(p.above) + len(p.level)) ** 2 for p in self.phases) <= MOST
 
     @cached_property
     def _holding(self) -> dict[int, list[PartitionPhase]]:
-        """Return the phases whose groups hold each value, or may."""
+        """Return the phases whose groups may have each value."""
         found: dict[int, list[PartitionPhase]] = {}
         for phase in self.phases:
             for value in (*phase.above, *phase.level):
@@ -167,7 +162,7 @@ class PosteriorBounds:
         return found
 
     def _stages(self, own: int) -> Iterator[ValueStage]:
-        """Yield the groups that a value can stand in."""
+        """Yield the groups that a value may be in."""
         if not self._told_apart:
             others = tuple(v for v in np.flatnonzero(self.people.any(axis=0)).tolist() if v != own)
             yield ValueStage(0, (), others, self.size - 1)
@@ -185,9 +180,9 @@ class PosteriorBounds:
 
 
 def _group_members(phase: PartitionPhase) -> tuple[list[int], tuple[int, ...], int]:
-    """Return who is in every group of a phase, who may be, and how many of these each group has.
+    """Return the values of every group of a phase, the alternating values, and the number of these in a group.
 
-    A single group that takes all who are ahead takes those who have just come from above.
+    A single group that takes all values ahead takes those that have just come from above.
     """
     if phase.turns == len(phase.level):
         return [*phase.above, *phase.level], (), 0
@@ -199,13 +194,13 @@ def _group_members(phase: PartitionPhase) -> tuple[list[int], tuple[int, ...], i
 
 @frozen(slots=False)
 class _OwnValue:
-    """One value of some people, and who may stand beside them.
+    """One value of some people, and the other possible members of their groups.
 
     Attributes:
         odds: (groups, values) x.
-        rows: (rows,) the combinations whose people are asked about.
+        rows: (rows,) the combinations of the people.
         own: their value.
-        residues: whether others than those that a stage tells of may have joined a group.
+        residues: whether records other than those of a stage may have joined a group.
     """
 
     odds: Numbers
@@ -227,26 +222,26 @@ class _OwnValue:
 
     @cached_property
     def _pairs(self) -> dict[int, Numbers]:
-        """Return what `pairs` has computed, by value: few of many combinations ever stand beside one."""
+        """Cache the columns of `pairs` by value: few of many combinations are ever in one group."""
         return {}
 
-    def pairs(self, beside: Sequence[int]) -> Numbers:
-        """Return (rows, beside) the expected posterior where all of a group's values but this other are revealed."""
-        for other in beside:
+    def pairs(self, others: Sequence[int]) -> Numbers:
+        """Return (rows, others) the expected posterior if all values but the own and this one are revealed."""
+        for other in others:
             if other not in self._pairs and (self.odds[:, other] > 0).any():
                 times, survival = _smallest_sum_distribution(self.odds, self.own, [other])
                 self._pairs[other] = _expected_inverse(self.others[:, other], times, survival[:, 0])
-        return np.stack([self._pairs.get(other, self.one) for other in beside], axis=1)
+        return np.stack([self._pairs.get(other, self.one) for other in others], axis=1)
 
     def expected(self, stage: ValueStage) -> Numbers:
         """Return (rows,) bounds of the expected posterior in the groups of a stage."""
-        beside, fixed, turns = stage.values, len(stage.fixed), stage.turns
-        if not beside:
+        others, fixed, turns = stage.values, len(stage.fixed), stage.turns
+        if not others:
             return self.one
-        pairs = self.pairs(beside)
-        times, survival = _smallest_sum_distribution(self.odds, self.own, beside)
+        pairs = self.pairs(others)
+        times, survival = _smallest_sum_distribution(self.odds, self.own, others)
         alike = survival[:, :fixed].prod(axis=1) * np.sort(survival[:, fixed:], axis=1)[:, :turns].prod(axis=1)
-        if turns:  # the turns may be those that tell most
+        if turns:  # the worst alternating values
             pairs = np.concatenate((pairs[:, :fixed], np.sort(pairs[:, fixed:], axis=1)[:, -turns:]), axis=1)
         most: Numbers = np.minimum(_expected_inverse(self._total(stage), times, alike), pairs.min(axis=1))
         return most
@@ -254,42 +249,36 @@ class _OwnValue:
     def highest(self, stage: ValueStage) -> Numbers:
         """Return (rows,) bounds of the posterior in any group of a stage."""
         anybody = [value for value in range(self.odds.shape[1]) if value != self.own]
-        beside = anybody if self.residues else stage.values
-        if not beside:
+        others = anybody if self.residues else stage.values
+        if not others:
             return self.one
-        least = _odds_terms(self.odds, self.own, beside)[0].min()
+        least = _odds_terms(self.odds, self.own, others)[0].min()
         most: Numbers = np.minimum(1 / (1 + least * self._total(stage)), self.one)
         return most
 
     def _total(self, stage: ValueStage) -> Numbers:
-        """Return (rows,) the sum of x_v/x_u over the values that stand beside, at least."""
+        """Return (rows,) the least sum of x_v/x_u over the other values of a group."""
         others, fixed = self.others[:, stage.values], len(stage.fixed)
         rare = np.sort(others[:, fixed:], axis=1)[:, : stage.turns]
         total: Numbers = others[:, :fixed].sum(axis=1) + rare.sum(axis=1)
         return total
 
 
-def _odds_terms(odds: Numbers, own: int, beside: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """Return s of each combination whose people may stand beside, and the x of the values that they may hold there."""
-    held = odds[:, list(beside)]
+def _odds_terms(odds: Numbers, own: int, others: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Return s of each combination whose people may be in the group, and the x of the values that they may have."""
+    held = odds[:, list(others)]
     most = held.max(axis=1)
     some = np.flatnonzero(most > 0)
     return odds[some, own] / most[some], held[some]
 
 
-def _smallest_sum_distribution(odds: Numbers, own: int, beside: Sequence[int]) -> tuple[Numbers, Numbers]:
-    """Return the law of s over the people who hold a value that may stand beside.
+def _smallest_sum_distribution(odds: Numbers, own: int, others: Sequence[int]) -> tuple[Numbers, Numbers]:
+    """Return the distribution of s over the people with a value among `others`.
 
-    Args:
-        odds: (groups, values) x.
-        own: u.
-        beside: the values v.
-
-    Returns:
-        (steps,) increasing thresholds of s, the first its minimum, and (steps, values) the chance that the holder of
-        each value has that much or more.
+    It has (steps,) increasing thresholds of s, the first its minimum, and (steps, values) the probability that the
+    member with each value has at least this s.
     """
-    times, held = _odds_terms(odds, own, beside)
+    times, held = _odds_terms(odds, own, others)
     order = np.argsort(times, kind="stable")
     times, survival = times[order], np.cumsum(held[order][::-1], axis=0)[::-1]
     first = np.flatnonzero(np.concatenate(([True], times[1:] != times[:-1])))
@@ -299,7 +288,7 @@ def _smallest_sum_distribution(odds: Numbers, own: int, beside: Sequence[int]) -
 
 
 def _expected_inverse(total: Numbers, times: Numbers, survival: Numbers) -> Numbers:
-    """Return (rows,) E 1/(1 + t total), from (steps,) thresholds and chances that t is that much or more."""
+    """Return (rows,) E 1/(1 + t total), from (steps,) thresholds and probabilities that t is at least these."""
     chance = survival - np.append(survival[1:], survival[:1] * 0)
     out = total * 0
     step = max(1, _ROWS // len(times))

@@ -1,22 +1,22 @@
-"""The expected posterior on dealt groups, estimated by simulating the deal; standing beside what is certain.
+"""The expected posterior given anatomy's groups, estimated by simulating the random assignment.
 
 The risk of a person with value u is c_u times the expected posterior of u given the person's group. The group's values
-come from the dealing law (`rrpolicy.channels.anatomy.assignment_replicas`), and for each of the others one of the
-people with that value, all alike and independently: that is the law of the deal itself. Given the group, the posterior
-is exact (`rrpolicy.privacy.anatomy.permanents`). One simulated group of u serves for everybody who has u, for the
-weights of the other members do not depend on whose posterior is asked for.
+come from the distribution of the assignment (`rrpolicy.channels.anatomy.assignment_replicas`), and for each of the
+others one of the people with that value, equally likely and independent: that is the assignment's own distribution.
+Given the group, the posterior is exact (`rrpolicy.privacy.anatomy.permanents`). One simulated group of u serves for
+everybody with u, because the weights of the other members do not depend on the person.
 
-Every replica of the deal gives one group, so that the numbers averaged are independent, in [0, 1] (times a factor near
-1 where long phases were shortened), and their mean is unbiased. With variance V of n of them, the expectation is with
-a probability of 1 - delta at most
+Every replica gives one group, so that the averaged numbers are independent, in [0, 1] (times a factor near 1 if long
+phases were shortened), and their mean is unbiased. With variance V of n of them, the expectation is with a probability
+of 1 - delta at most
 
     mean + (2 V L/n)^(1/2) + 7 L/(3 (n - 1)),    L = log(2/delta)
 
-whatever their law (Maurer, Pontil 2009, theorem 4). Where the largest of k such numbers is held against a limit,
+whatever their distribution (Maurer, Pontil 2009, theorem 4). If the largest of k such numbers is compared with a limit,
 delta is divided by k, so that the confidence is that of all of them together.
 
-The stream of bits depends on nothing but what is published: attributes, categories, l, and the number of records.
-Whoever has the plan and the table draws the same.
+The random bits depend only on published facts: attributes, categories, l, and the number of records. The plan and the
+table reproduce them.
 
 References:
     Maurer, Pontil 2009, "Empirical Bernstein Bounds and Sample Variance Penalization".
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 MOST_REPLICAS = 1 << 13
 FEWEST_REPLICAS = 1 << 8
-"""Replicas below which nothing is estimated."""
+"""The least number of replicas of an estimate."""
 _SLOTS = 1 << 20
 """Groups of all replicas together."""
 _SUMS = 1 << 29
@@ -62,12 +62,12 @@ _CHUNK = 1 << 20
 
 @frozen(slots=False)
 class SimulatedPosteriors:
-    """Expected posteriors of the own value, of each (combination, value) asked for.
+    """Expected posteriors of the own value, of each requested (combination, value).
 
     Attributes:
-        replicas: how many deals were simulated.
-        first: (k,) means over the first half, by which the largest is looked for.
-        mean: (k,) means over the second half, which the choice of the largest does not bias.
+        replicas: the number of simulated assignments.
+        first: (k,) means over the first half, by which the largest is selected.
+        mean: (k,) means over the second half, which this selection does not bias.
         error: (k,) their standard errors.
         upper: (k,) upper ends at `CONFIDENCE` for all k together, from all replicas.
     """
@@ -79,11 +79,9 @@ class SimulatedPosteriors:
     upper: Array
 
     def among(self, every: Mask, place: Ints) -> SimulatedPosteriors:
-        """Return the same as places among more: where nothing was asked for, the mean is none and the end infinite.
+        """Return (all,) estimates, with NaN means and infinite ends outside the mask `every`.
 
-        Args:
-            every: (all,) the mask of those asked for.
-            place: (asked,) which of the estimates is that of each.
+        `place` has the index of the estimate for each entry of the mask.
         """
         numbers = (self.first, self.mean, self.error, self.upper)
         whole = [np.full(len(every), missing) for missing in (-np.inf, np.nan, np.nan, np.inf)]
@@ -95,14 +93,13 @@ class SimulatedPosteriors:
 def simulate_posteriors(channel: AnatomyChannel, people: Ints, group: Ints, value: Ints) -> SimulatedPosteriors | None:
     """Estimate expected posteriors.
 
-    Args:
-        channel: the groups; its description and the number of records fix what is drawn.
-        people: (groups, values) people of the same quasi-identifiers by sensitive value.
-        group: (k,) the combinations asked for.
-        value: (k,) their values.
+    None if the table is not eligible, or groups are too large or differ in two attributes.
 
-    Returns:
-        None if the table is not eligible, or groups are too large for it, or differ in two attributes.
+    Args:
+        channel: the groups; its description and the number of records determine the random bits.
+        people: (groups, values) people with equal quasi-identifiers by sensitive value.
+        group: (k,) the requested combinations.
+        value: (k,) their values.
     """
     if len(channel.sensitive) > 1:
         return None
@@ -115,15 +112,15 @@ def simulate_posteriors(channel: AnatomyChannel, people: Ints, group: Ints, valu
     out = SimulatedPosteriors(number, *(np.empty(len(group)) for _ in range(4)))
     shares: Array = people / people.sum(axis=1, keepdims=True)
     for own in np.unique(value).tolist():
-        beside = _mate_weights(dealt, people, channel.size, own, stream)
+        weights = _mate_weights(dealt, people, channel.size, own, stream)
         mine = np.flatnonzero(value == own)
         c = shares[group[mine]]
-        _average_posteriors(out, c / c[:, [own]], mine, *beside)
+        _average_posteriors(out, c / c[:, [own]], mine, *weights)
     return out
 
 
 def replicas_for(counts: list[int], size: int, asked: int) -> int | None:
-    """Return how many deals are simulated; None if too few could be."""
+    """Return the number of replicas; None if it would be too small."""
     if not 1 <= size <= min(largest_eligible(counts), MOST_MEMBERS):
         return None
     sums = size * sum(n > 0 for n in counts) << size
@@ -132,25 +129,17 @@ def replicas_for(counts: list[int], size: int, asked: int) -> int | None:
 
 
 def estimation_stream(channel: AnatomyChannel, records: int) -> Stream:
-    """Return the bits of the estimate: a function of the published description and N."""
+    """Return the random bits of the estimate: a function of the published description and N."""
     columns: list[Json] = [[c.attribute, list(c.labels)] for c in (*channel.known, *channel.sensitive)]
     seed = canonical({"purpose": "rrpolicy.estimate/1", "columns": columns, "l": channel.size, "records": records})
     return Stream(hashlib.sha256(seed).digest())
 
 
 def _mate_weights(dealt: AssignmentReplicas, people: Ints, size: int, own: int, stream: Stream) -> tuple[Array, Array]:
-    """Return the weight of each other value of a person's group, by those who stand in it; one group a replica.
+    """Return the weight of each other value of a person's group in each replica, and the factor of each replica.
 
-    Args:
-        dealt: the replicas.
-        people: (groups, values) people.
-        size: l.
-        own: the person's value.
-        stream: of bits.
-
-    Returns:
-        (replicas, values) perm(M without the person and v)/perm(M without the person and u), 0 for what the group does
-        not hold; and (replicas,) how much each replica counts, 1 where no phase was shortened.
+    The person has the value `own`. Weights (replicas, values) are perm(M without the person and v)/perm(M without the
+    person and u), 0 for a value that the group lacks. Factors (replicas,) are 1 if no phase was shortened.
     """
     held, factor = group_mates(dealt, people.sum(axis=0), size, own, stream)
     shares = people / people.sum(axis=1, keepdims=True)
@@ -172,7 +161,7 @@ def _mate_weights(dealt: AssignmentReplicas, people: Ints, size: int, own: int, 
 
 
 def group_mates(dealt: AssignmentReplicas, counts: Ints, size: int, own: int, stream: Stream) -> tuple[Mask, Array]:
-    """Return (replicas, values) who stands beside a value in one of its places, all alike; and each one's factor."""
+    """Return (replicas, values) the other values of a random group with a value, and (replicas,) its factor."""
     places: Array = np.concatenate((dealt.groups(own), dealt.residues[None, :, own]))
     total = places.sum(axis=0)
     step = _sample_steps(places, stream)
@@ -188,7 +177,7 @@ def group_mates(dealt: AssignmentReplicas, counts: Ints, size: int, own: int, st
             _uniform_numbers(stream, held.size).reshape(held.shape)
             < residue_join_probability(dealt, counts.tolist(), size, own)
         )
-        joins[held.sum(axis=1) + joins.sum(axis=1) >= MOST_MEMBERS] = False  # as if revealed, which raises a little
+        joins[held.sum(axis=1) + joins.sum(axis=1) >= MOST_MEMBERS] = False  # as if revealed, which raises it a little
         held |= joins
     return held, total / int(counts[own])
 
@@ -205,15 +194,15 @@ def _uniform_numbers(stream: Stream, number: int) -> Array:
     return (stream.words(number) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def _average_posteriors(out: SimulatedPosteriors, odds: Array, mine: Ints, beside: Array, factor: Array) -> None:
+def _average_posteriors(out: SimulatedPosteriors, odds: Array, mine: Ints, weights: Array, factor: Array) -> None:
     """Fill in the estimates of one value.
 
     Args:
         out: to be filled.
-        odds: (rows, values) c over the c of the value, of the people asked for.
-        mine: (rows,) their places in `out`.
-        beside: (replicas, values) weights.
-        factor: (replicas,) of each.
+        odds: (rows, values) c over the c of the value, of the requested people.
+        mine: (rows,) their positions in `out`.
+        weights: (replicas, values) of `_mate_weights`.
+        factor: (replicas,) likewise.
     """
     half, n = out.replicas // 2, out.replicas
     log = math.log(2 * len(out.first) / (1 - CONFIDENCE))
@@ -221,9 +210,9 @@ def _average_posteriors(out: SimulatedPosteriors, odds: Array, mine: Ints, besid
     step = max(1, _CHUNK // n)
     for start in range(0, len(mine), step):
         here = mine[start : start + step]
-        posterior = factor / (1 + odds[start : start + step] @ beside.T)
+        posterior = factor / (1 + odds[start : start + step] @ weights.T)
         origin = posterior[:, :1].copy()
-        posterior -= origin  # so that numbers that are all alike have no variance
+        posterior -= origin  # so that equal numbers have no variance
         first, second = posterior[:, :half].sum(axis=1), posterior[:, half:].sum(axis=1)
         mean = (first + second) / n
         variance = np.maximum(np.einsum("ij,ij->i", posterior, posterior) - n * mean**2, 0) / (n - 1)

@@ -1,1 +1,1 @@
-"""Equivalence classes: counted, measured in exact integers, and assessed."""
+"""Equivalence classes: their channels, exact counts and the base of their models."""

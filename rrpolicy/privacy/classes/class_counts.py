@@ -1,7 +1,7 @@
 """Equivalence classes counted by the engine: one grouping for the classes, one for each sensitive column.
 
-The second is by a 64-bit hash of what makes a class, which costs less than by the values. That no two classes share a
-hash is not hoped but checked on the first.
+The latter groups by a 64-bit hash of the class, which is faster than grouping by the values. The former checks that no
+two classes share a hash.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class CountedColumn:
     """A column whose values are counted in each class.
 
     Attributes:
-        name: under which its histograms are returned.
+        name: key of its histograms.
         sql: its values.
-        labels: their order; None for increasing, a missing one last.
+        labels: their order; None for increasing, with a missing value last.
     """
 
     name: str
@@ -44,12 +44,12 @@ class CountedColumn:
 
 @frozen(slots=False)
 class ClassCounts:
-    """What was counted.
+    """The counts of a table.
 
     Attributes:
         classes: with a histogram of each counted column, by its name.
-        values: by its name, the values that the histograms' positions mean; those that `labels` do not name come last.
-        people: (classes,) what the records weigh, or people of the population; None without either.
+        values: column -> the values of the histograms' positions; those outside `labels` come last.
+        people: (classes,) sums of weights, or people of the population; None without either.
     """
 
     classes: Classes
@@ -72,49 +72,44 @@ def count_classes(
 
     Args:
         connection: of the engine that holds it.
-        relation: SQL that stands after FROM.
-        known: SQL of what makes a class; a null equals a null.
+        relation: SQL after FROM.
+        known: SQL of the columns that make a class; a null equals a null.
         counted: the sensitive columns.
-        concerned: SQL of whether a class may hold a record of the subgroup; a function of what makes it.
+        concerned: SQL of whether a class may have a record of the subgroup; a function of `known`.
         suppressed: SQL of whether a record is in no class.
-        weight: SQL of what a record weighs.
+        weight: SQL of the weight of a record.
         population: a relation of distinct `k0`, `k1`, … that compare with `known`, and the people `p` with each; not
-            beside `weight`.
+            together with `weight`.
     """
     kept = f"{relation} WHERE NOT coalesce({suppressed}, false)" if suppressed else relation
     salt, whole = _hash_classes(connection, kept, known, concerned or "true", weight, population)
-    left_out = _query_number(connection, f"SELECT count(*) FROM {relation} WHERE {suppressed}") if suppressed else 0  # noqa: S608
-    hashes = _table_column(whole, "h")
-    order = np.argsort(hashes)
+    left_out = 0
+    if suppressed:
+        query = f"SELECT count(*) FROM {relation} WHERE {suppressed}"  # noqa: S608
+        left_out = int(connection.execute(query).fetchall()[0][0])
+    order = np.argsort(_table_column(whole, "h"))
+    hashes = _table_column(whole, "h")[order]
     histograms: dict[str, Histograms] = {}
     values: dict[str, tuple[Value | None, ...]] = {}
     gone = f"coalesce({suppressed}, false)" if suppressed else "false"
     for column in counted:
-        told = f"{_hash_sql(known, salt)} AS h, {column.sql} AS v, {gone} AS gone, count(*) AS n"
-        cells = _query_table(connection, f"SELECT {told} FROM {relation} GROUP BY h, v, gone")  # noqa: S608
+        selected = f"{_hash_sql(known, salt)} AS h, {column.sql} AS v, {gone} AS gone, count(*) AS n"
+        cells = _query_table(connection, f"SELECT {selected} FROM {relation} GROUP BY h, v, gone")  # noqa: S608
         code, values[column.name] = _encode_column(cells.column("v"), column.labels)
         n, inside = _table_column(cells, "n").astype(np.int64), ~_table_column(cells, "gone").astype(bool)
         every = len(values[column.name])
-        found = _histograms(_table_column(cells, "h")[inside], code[inside], n[inside], every)
+        group = np.searchsorted(hashes, _table_column(cells, "h")[inside])
+        found = Histograms.of_cells(group, code[inside], n[inside], classes=len(hashes), values=every)
         everybody = np.zeros(every, dtype=np.int64)
         np.add.at(everybody, code, n)
         histograms[column.name] = replace(found, beyond=everybody) if left_out else found
     sizes = _table_column(whole, "n")[order].astype(np.int64)
     people = _table_column(whole, "p")[order] if weight or population else None
-    return ClassCounts(
-        Classes(sizes, histograms, _table_column(whole, "c")[order].astype(bool), left_out), values, people
-    )
+    classes = Classes(sizes, histograms, _table_column(whole, "c")[order].astype(bool), left_out)
+    return ClassCounts(classes, values, people)
 
 
-def _histograms(hashes: Any, code: Ints, n: Ints, values: int) -> Histograms:
-    """Return the histograms of distinct cells, the classes by increasing hash."""
-    order = np.lexsort((code, hashes))
-    hashes = hashes[order]
-    starts = np.flatnonzero(np.append(True, hashes[1:] != hashes[:-1])) if len(order) else np.zeros(0, np.int64)
-    return Histograms(np.append(starts, len(order)).astype(np.int64), code[order], n[order].astype(np.int64), values)
-
-
-def _hash_classes(  # noqa: PLR0917 what classes are counted by
+def _hash_classes(  # noqa: PLR0917 the arguments of `count_classes`
     connection: duckdb.DuckDBPyConnection,
     kept: str,
     known: Sequence[str],
@@ -122,13 +117,13 @@ def _hash_classes(  # noqa: PLR0917 what classes are counted by
     weight: str | None,
     population: str | None,
 ) -> tuple[int, pa.Table]:
-    """Return a salt under which no two classes share a hash, and the hash, size, concern and people of each class."""
+    """Return a salt for which no two classes share a hash, and the hash, size, concern and people of each class."""
     names = [f"k{i}" for i in range(len(known))]
     keys = "".join(f"{sql} AS {name}, " for sql, name in zip(known, names, strict=True))
     grouping = f" GROUP BY {', '.join(names)}" if names else " HAVING n > 0"
-    told = f"count(*) AS n, bool_and(coalesce({concerned}, false)) AS c"
-    told += f", CAST(sum({weight}) AS DOUBLE) AS p" if weight else ""
-    inner = f"(SELECT {keys}{told} FROM {kept}{grouping}) AS o"  # noqa: S608
+    selected = f"count(*) AS n, bool_and(coalesce({concerned}, false)) AS c"
+    selected += f", CAST(sum({weight}) AS DOUBLE) AS p" if weight else ""
+    inner = f"(SELECT {keys}{selected} FROM {kept}{grouping}) AS o"  # noqa: S608
     if population:
         same = " AND ".join(f"o.{name} IS NOT DISTINCT FROM r.{name}" for name in names)
         inner += f" LEFT JOIN {population} AS r ON {same}"
@@ -160,7 +155,7 @@ def _encode_column(column: pa.ChunkedArray, labels: tuple[Value, ...] | None) ->
 
 
 def _value_type(value: Any) -> str:
-    """Return what tells True from 1, which Python takes for equal."""
+    """Distinguish True from 1, which are equal in Python."""
     return "boolean" if isinstance(value, bool) else "number" if isinstance(value, (int, float)) else "other"
 
 
@@ -171,7 +166,3 @@ def _query_table(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
 
 def _table_column(table: pa.Table, name: str) -> Any:
     return as_numpy(table.column(name))
-
-
-def _query_number(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    return int(connection.execute(sql).fetchall()[0][0])

@@ -1,4 +1,4 @@
-"""The privacy model of equivalence classes: a model derives from it, and states its options, formula and words only."""
+"""The base of privacy models of equivalence classes: a model states only its options, formula and words."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from pydantic import BaseModel, ConfigDict, Field
 from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
-from rrpolicy.channels.product.channel import Product
-from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import plugin_contract_error
 from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
 from rrpolicy.privacy.classes.class_population import COUNTED
-from rrpolicy.privacy.classes.grouping import deterministic_axes, equivalence_classes, written_classes
+from rrpolicy.privacy.classes.grouping import (
+    CLASS_CHANNELS,
+    DETERMINISTIC_AXES,
+    ClassChannel,
+    equivalence_classes,
+    written_classes,
+)
 from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, subgroup_obstacle
 
 if TYPE_CHECKING:
@@ -61,17 +65,17 @@ class ClassOptions(BaseModel):
 
     @property
     def limit(self) -> Fraction:
-        """Return what the achieved number is held against."""
+        """Return the limit of the achieved number."""
         return Fraction(getattr(self, next(iter(type(self).model_fields))))
 
 
 @frozen
 class ClassOutcome:
-    """What one sensitive attribute's classes reach, or what class sizes reach.
+    """The result for one sensitive attribute, or for class sizes.
 
     Attributes:
         attribute: the sensitive attribute; "" for class sizes.
-        achieved: the worst over the classes concerned.
+        achieved: the number of the worst class concerned.
         passes: (classes,) which satisfy the limit; None without a limit.
     """
 
@@ -82,12 +86,12 @@ class ClassOutcome:
 
 @frozen
 class ModelWording:
-    """The words of a model for what it measures.
+    """The words of a model for its number.
 
     Attributes:
-        quantity: what is achieved, such as `entropy l`.
-        meaning: the meaning of the number, in a sentence.
-        least: whether the least achieved is the worst.
+        quantity: its name, such as `entropy l`.
+        meaning: its meaning, in a sentence.
+        least: whether the least is the worst.
     """
 
     quantity: str
@@ -101,9 +105,9 @@ class Protected:
 
     Attributes:
         name: of the column.
-        ordered: whether its values have an order, in which the histograms have them.
+        ordered: whether its values have an order, which is that of the histograms.
         hierarchy: the levels of its values, level 0 first; None without one.
-        unlisted: how many of its values are not in the domain that is declared, and so have no place in either.
+        unlisted: the number of its values outside the declared domain; these have no place in either.
     """
 
     name: str
@@ -113,13 +117,13 @@ class Protected:
 
     @classmethod
     def of(cls, attribute: Attribute, name: str = "", unlisted: int = 0) -> Protected:
-        """Return an attribute that has a domain, in the table's column of that name if it has another one."""
+        """Return an attribute with a domain, in the table's column of the given name if that differs."""
         ordered = attribute.scale != "nominal" or attribute.bins is not None
         return cls(name or attribute.name, ordered, attribute.hierarchy, unlisted)
 
 
 class ClassModel(Generic[Options]):
-    """A privacy model of equivalence classes, no matter which channel or which table has them.
+    """A privacy model of equivalence classes, for every channel and every table that has them.
 
     A model derives from it and states `words`, `achieved` and `classes_satisfying`. Every class is tested, by each
     sensitive attribute that an entry protects; options without `sensitive` test class sizes alone. The model then has
@@ -128,13 +132,13 @@ class ClassModel(Generic[Options]):
     Attributes:
         name: as of `PrivacyModel`.
         options: as of `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
-        reference: where the formulas stand.
-        words: for the number that options limit, if these are of one kind; else `wording` returns them.
-        asks: the option that a caller's threshold of that name is, such as `k`; empty if there is none.
-        kind: the option by which findings are told apart, such as `l-diversity/entropy`; empty if there is none.
-        called: by option, what a caller's threshold is called where that is another name.
-        counted: whether the people of a population must have been counted, and an estimate decides nothing; read of
-            options that need to know of these.
+        reference: source of the formulas.
+        words: of the limited number, if all options have the same; else `wording` returns them.
+        asks: the option that a caller's threshold of that name sets, such as `k`; empty if there is none.
+        kind: the option that is part of a finding's name, such as `l-diversity/entropy`; empty if there is none.
+        called: option -> the name of a caller's threshold where that differs.
+        counted: for options that need a population: whether its people must be counted, and an estimate decides
+            nothing.
         linking: whether a policy needs quasi-identifiers.
         adversary: as of `Assessor`.
         estimates: as of `Assessor`.
@@ -153,12 +157,12 @@ class ClassModel(Generic[Options]):
     estimates: bool = False
 
     def wording(self, options: Options) -> ModelWording:
-        """Return the words for the number that options limit; the limit itself is not read."""
+        """Return the words of the limited number; the limit itself is not read."""
         del options
         return self.words
 
     def achieved(self, options: Options, histograms: Histograms, among: Mask) -> Measure:
-        """Return the number of the worst of some classes (classes,), each with a histogram; the limit is not read."""
+        """Return the number of the worst of some classes (classes,); the limit is not read."""
         del options, histograms, among
         raise plugin_contract_error(self, "is not defined, and its protocol requires it", "achieved")
 
@@ -178,27 +182,27 @@ class ClassModel(Generic[Options]):
         return True
 
     def monotone_with_suppression(self, options: Options) -> bool:
-        """Return whether it does so if failing classes may be suppressed, or need not satisfy the options."""
+        """Return whether this also holds if failing classes may be suppressed, or need not satisfy the options."""
         del options
         return False
 
     def lacks(self, options: Options, column: Protected) -> tuple[str, str] | None:
-        """Return what a column lacks to be held to options, and what helps; None if nothing."""
+        """Return the missing property of a column for these options, and a hint; None if it has all."""
         del options, column
         return None
 
     def placed(self, options: Options) -> bool:
-        """Return whether options need every value to have a place in the domain that is declared."""
+        """Return whether options need all values to be in the declared domain."""
         del options
         return False
 
     def least_size(self, options: Options) -> int:
-        """Return how many records the options require in a class."""
+        """Return the number of records that the options require in a class."""
         del options
         return 1
 
     def out_of_reach(self, options: Options, categories: int) -> tuple[str, str] | None:
-        """Return which limit no attribute of so many categories satisfies, and which one it may; None if it may."""
+        """Return a limit that no attribute with so many categories satisfies, and one that it may; None if it may."""
         del options, categories
         return None
 
@@ -208,7 +212,7 @@ class ClassModel(Generic[Options]):
         return f"{words.quantity} {'>=' if words.least else '<='} {exact(_limit(options))}"
 
     def strength(self, options: Options) -> tuple[Fraction | int, ...]:
-        """Return numbers of which a greater one is stronger."""
+        """Return numbers; a requirement with a greater one is stronger."""
         return (_limit(options) if self.wording(options).least else -_limit(options),)
 
     def incomparable(self, options: Options) -> tuple[object, ...]:
@@ -226,13 +230,15 @@ class ClassModel(Generic[Options]):
         return self.describe_limit(options) + (f" ({', '.join(named)})" if named else "")
 
     def refuses(self, options: Options, policy: Policy) -> str | None:
-        """Refuse a policy without what the model needs, a size out of reach, and attributes that are not sensitive."""
+        """Refuse a policy without quasi-identifiers, a size out of reach, and attributes that are not sensitive."""
         if self.linking and not policy.with_role(Role.QUASI_IDENTIFIER):
             return "the policy names no quasi-identifier"
         k, least = self.least_size(options), policy.source.min_rows
         if least is not None and k > least:
-            told = f"k = {k} is out of reach for a table of {least} records, which `min_rows` admits"
-            return f"{told}: ask for a k of at most {least}, or release more records under a larger `min_rows`"
+            return (
+                f"k = {k} is out of reach for a table of {least} records, which `min_rows` admits: ask for a k of at "
+                f"most {least}, or release more records under a larger `min_rows`"
+            )
         if not self.protecting:
             return None
         names = Requirement(self.name, options).protects(policy)
@@ -243,15 +249,15 @@ class ClassModel(Generic[Options]):
         return next(("; ".join(words) for words in lacking if words is not None), None)
 
     def compare(self, old: Options, new: Options) -> Order:
-        """Compare limits and kinds; those of other attributes are incomparable."""
+        """Compare limits and kinds; requirements for other attributes are incomparable."""
         if self.incomparable(old) != self.incomparable(new):
             return Order.INCOMPARABLE
         pairs = zip(self.strength(old), self.strength(new), strict=True)
         return Order.together(*(Order.by(after - before) for before, after in pairs))
 
     def supports(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        """Refuse randomised values, and subgroups by what is not taken to be known."""
-        drawn = sorted({axis.kind for axis in axes if not issubclass(axis, deterministic_axes())})
+        """Refuse randomised values, and subgroups by unknown attributes."""
+        drawn = sorted({axis.kind for axis in axes if not issubclass(axis, DETERMINISTIC_AXES)})
         if drawn:
             return (
                 f"{requirement.model} is of released records that agree, and who is in such a class is known only if "
@@ -261,7 +267,7 @@ class ClassModel(Generic[Options]):
         return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no class can be told")
 
     def layout(self, requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
-        """Refuse a limit that the number of categories of an attribute puts out of reach."""
+        """Refuse a limit that is out of reach for the number of categories of an attribute."""
         del axes
         for name in requirement.protects(policy):
             domain = policy.attributes[name].domain
@@ -279,8 +285,8 @@ class ClassModel(Generic[Options]):
     def per_class(self, requirement: Requirement[Options], policy: Policy) -> tuple[PerClass, ...]:
         """Return the requirement on single classes, one for each attribute that it protects.
 
-        Not monotone if failing classes may be suppressed, or if classes without a record of the subgroup need not
-        satisfy it: those that are kept are then merged with others.
+        It is not monotone if failing classes may be suppressed, or if classes without a record of the subgroup need
+        not satisfy it: the remaining ones are then merged with others.
         """
         from rrpolicy.privacy.classes.histograms import Histograms
 
@@ -300,37 +306,34 @@ class ClassModel(Generic[Options]):
 
     def assessors(self) -> tuple[Assessor, ...]:
         """Return its assessors, one for each kind of channel that has classes."""
-        of_product = Assessor(
+        return tuple(self._assessor(kind) for kind in CLASS_CHANNELS if kind.most != 0 or not self.protecting)
+
+    def _assessor(self, kind: ClassChannel) -> Assessor:
+        def assess(requirement: Requirement[Options], channel: Channel, original: Original) -> Finding:
+            return self.held(requirement, original.policy, equivalence_classes(requirement, channel, original))
+
+        def measure(requirement: Requirement[Options], policy: Policy, channel: Channel, written: Written) -> Finding:
+            return self.held(requirement, policy, written_classes(requirement, policy, channel, written))
+
+        def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
+            if kind.most is not None and len(requirement.protects(policy)) > kind.most:
+                return kind.refusal
+            return self.supports(requirement, policy, axes)
+
+        return Assessor(
             model=self.name,
-            channel=Product,
-            axes=deterministic_axes(),
+            channel=kind.channel,
+            axes=kind.axes,
             basis=Basis.RELEASE,
             reference=self.reference,
-            assess=self._assess,
-            supports=self.supports,
-            per_class=self.per_class,
-            measure=self._measure_written,
+            assess=assess,
+            supports=supports,
+            per_class=self.per_class if kind.axes else None,
+            measure=measure if kind.written is not None else None,
             layout=self.layout,
             estimates=self.estimates,
             adversary=self.adversary,
         )
-        suppressing = replace(
-            of_product, channel=SuppressionChannel, axes=(), supports=self._supports_one, per_class=None
-        )
-        return of_product, suppressing
-
-    def _assess(self, requirement: Requirement[Options], channel: Channel, original: Original) -> Finding:
-        return self.held(requirement, original.policy, equivalence_classes(requirement, channel, original))
-
-    def _measure_written(
-        self, requirement: Requirement[Options], policy: Policy, channel: Channel, written: Written
-    ) -> Finding:
-        return self.held(requirement, policy, written_classes(requirement, policy, channel, written))
-
-    def _supports_one(self, requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        if len(requirement.protects(policy)) > 1:
-            return "records are parted by one sensitive attribute"
-        return self.supports(requirement, policy, axes)
 
     def held(self, requirement: Requirement[Options], policy: Policy, classes: Classes) -> Finding:
         """Return the finding of an entry for the classes of a release."""
@@ -341,19 +344,19 @@ class ClassModel(Generic[Options]):
     def find(
         self, options: Options, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
     ) -> Finding:
-        """Return what classes reach of each column by itself, or by their sizes if there is none.
+        """Return the finding of classes for protected columns, or for their sizes if there is none.
 
         Args:
             options: of the entry.
             columns: that are protected.
             classes: with a histogram of each.
-            limited: whether it is held against the options; else it is a measurement.
+            limited: whether the options limit it; else it is a measurement.
         """
         outcomes = [self._outcome(options, column, classes, limited=limited) for column in columns or (None,)]
         return self._conclude(options, outcomes, classes, limited=limited)
 
     def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
-        """Yield everything that classes reach without a limit; `requirement` says in words what was measured.
+        """Yield findings without a limit; `requirement` is the measured quantity in words.
 
         Args:
             column: whose values are protected; None for class sizes alone.
@@ -369,14 +372,13 @@ class ClassModel(Generic[Options]):
             yield replace(self.rename_by_kind(found, options), requirement=words)
 
     def rename_by_kind(self, finding: Finding, options: Options) -> Finding:
-        """Return a finding under the name of its kind, such as `l-diversity/entropy`, where there are several."""
+        """Return a finding with the name of its kind, such as `l-diversity/entropy`, if there are several."""
         if not self.kind:
             return finding
         name = f"{finding.model}/{getattr(options, self.kind)}"
         return replace(finding, code=name, model=name)
 
     def _outcome(self, options: Options, column: Protected | None, classes: Classes, *, limited: bool) -> ClassOutcome:
-        """Return what the classes concerned reach of a column, or by their sizes without one."""
         from rrpolicy.privacy.classes.histograms import Histograms
 
         name = "" if column is None else column.name
@@ -393,15 +395,7 @@ class ClassModel(Generic[Options]):
         limited: bool,
         companions: Sequence[Companion] = (),
     ) -> Finding:
-        """Return the finding over all sensitive attributes: the worst decides. Without any class it fails.
-
-        Args:
-            options: of the entry.
-            outcomes: one for each sensitive attribute, or one for class sizes.
-            classes: that were measured.
-            limited: whether there is a limit, and no mere measurement.
-            companions: further numbers.
-        """
+        """Return the finding over all outcomes: the worst decides. Without any class it fails."""
         import numpy as np
 
         words, limit = self.wording(options), _limit(options) if limited else None
@@ -413,12 +407,12 @@ class ClassModel(Generic[Options]):
         failing &= classes.concerned
         checked = len(classes.sizes) > 0
         achieved = worst.achieved
-        # rounded outwards, what is the limit itself would read as a margin, and on the wrong side
+        # the limit rounded outwards would look like a margin on the wrong side
         if limit is not None and not failing.any() and achieved.value in {round_up(limit), round_down(limit)}:
             achieved = replace(achieved, value=float(limit))
-        each = [
+        each = (
             Companion(f"{words.quantity} of {o.attribute}", o.achieved, Basis.RELEASE, words.meaning) for o in outcomes
-        ]
+        )
         return Finding(
             self.name,
             self.name,
@@ -442,7 +436,6 @@ def _limit(options: Any) -> Fraction:
 
 
 def _not_sensitive_reason(names: tuple[str, ...], policy: Policy) -> str | None:
-    """Return why attributes cannot be protected, or None."""
     if not names:
         return "the policy names no sensitive attribute"
     for name in names:
@@ -454,7 +447,7 @@ def _not_sensitive_reason(names: tuple[str, ...], policy: Policy) -> str | None:
 
 
 def records_at_least(k: int, requirement: Requirement) -> PerClass:
-    """Return the test that a class has k records: monotone, also with suppression."""
+    """Return the test that a class has k records; it is monotone, also with suppression."""
 
     def holds(dense: Ints) -> Mask:
         sizes = dense.sum(axis=1)
@@ -465,10 +458,9 @@ def records_at_least(k: int, requirement: Requirement) -> PerClass:
 
 
 def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
-    """Return a finding on classes with what it rests on, as far as it speaks of a population.
+    """Return a finding on classes with its assumptions about the population; undecided if that is unknown.
 
-    Undecided if it needs to know of one and nothing is known. What was counted in a reference table is no part of the
-    release, and public/ shows none of it.
+    Counts of a reference table are no part of the release, and public/ shows none of them.
     """
     found = replace(found, adversary=POPULATION_ADVERSARY)
     if classes.population is None:
@@ -479,7 +471,7 @@ def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
 
 
 def _reader_chances(columns: Sequence[Protected], classes: Classes) -> Iterator[Companion]:
-    """Yield what a reader of the classes attains: who a record is, and each protected value, for who is worst off."""
+    """Yield the largest probabilities that a reader of the classes finds a person's record or protected value."""
     if not classes.concerned.any():
         return
     smallest = Measure(1 / int(classes.sizes[classes.concerned].min()))
@@ -511,7 +503,7 @@ def _class_size_measures(classes: Classes) -> tuple[Companion, ...]:
 
 
 def population_obstacle(policy: Policy) -> str | None:
-    """Return why a plan cannot count the people of a population; None if it can."""
+    """Return why people of a population cannot be counted; None if they can."""
     if policy.reference is None:
         return (
             "the policy names no table of the population: state it, `[reference]` with its `uri`, or hold the release "
@@ -524,5 +516,5 @@ def population_obstacle(policy: Policy) -> str | None:
 
 
 def subgroup_attributes(policy: Policy) -> frozenset[str]:
-    """Return the attributes by which subgroups of what makes classes are told."""
+    """Return the attributes that may define a subgroup of classes."""
     return frozenset(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.INSENSITIVE) if a.categorical)

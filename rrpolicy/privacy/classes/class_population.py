@@ -1,4 +1,4 @@
-"""How many people of a population agree with each equivalence class of a table."""
+"""The number of people of a population who agree with each equivalence class of a table."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ SAMPLED = "Estimated: everybody of the population was as likely to be in the tab
 
 @frozen
 class Population:
-    """People by equivalence class, those of the table among them.
+    """People by equivalence class, including those of the table.
 
     Attributes:
         n: (classes,) people: integers if counted, else doubles. Never below the records of the class.
         standing: exact if they were counted.
-        assumption: what the numbers rest on, in a sentence.
-        elsewhere: people whose class the table lacks; NaN where that is not known.
-        suppressed: people whose records are in no class; NaN where that is not known.
+        assumption: on the numbers, in a sentence.
+        elsewhere: people whose class the table lacks; NaN if unknown.
+        suppressed: people whose records are in no class; NaN if unknown.
     """
 
     n: npt.NDArray[Any]
@@ -42,7 +42,7 @@ class Population:
 
     @classmethod
     def counted(cls, n: Ints, elsewhere: int, suppressed: float = math.nan) -> Population:
-        """Return what was counted in a reference table."""
+        """Return the counts of a reference table."""
         return cls(n, Standing.EXACT, COUNTED, float(elsewhere), float(suppressed))
 
     @classmethod
@@ -52,16 +52,13 @@ class Population:
 
     @classmethod
     def sampled(cls, sizes: Ints, fraction: Fraction) -> Population:
-        """Return what a sampling fraction in (0, 1] says: n = f/fraction for a class of f records."""
+        """Return the estimate by a sampling fraction in (0, 1]: n = f/fraction for a class of f records."""
         return cls(sizes.astype("float64") * fraction.denominator / fraction.numerator, Standing.ESTIMATE, SAMPLED)
 
     def errors(self, sizes: Ints) -> Array:
-        """Return (classes,) the standard errors of classes' people: sqrt(F (F - f)/f), 0 if they were counted.
+        """Return (classes,) standard errors for (classes,) sizes f: sqrt(F (F - f)/f), 0 if people were counted.
 
         Of a negative binomial number, given f records found with probability f/F each (Franconi, Polettini 2004).
-
-        Args:
-            sizes: (classes,) f.
         """
         off = 0.0 if self.standing is Standing.EXACT else 1.0
         errors: Array = off * (self.n * (self.n - sizes) / sizes) ** 0.5
@@ -69,5 +66,5 @@ class Population:
 
     @property
     def total(self) -> float:
-        """Return the people in all classes of the table, and beside them where that is known."""
+        """Return the people in all classes of the table, and elsewhere if known."""
         return float(self.n.sum()) + (0.0 if math.isnan(self.elsewhere) else self.elsewhere)

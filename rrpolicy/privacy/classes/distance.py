@@ -1,14 +1,14 @@
-"""How far the sensitive values of each class are from those of the whole release, as ratios of integers.
+"""Distances of the sensitive values of each class from those of the whole release, as ratios of integers.
 
 All three are earth mover's distances (Li, Li, Venkatasubramanian 2007, section 4):
 
-    variational     every value is as far from every other: half the sum of absolute differences
+    variational     all values are equally far apart: half the sum of absolute differences
     ordered         |i - j|/(m - 1) from the i-th to the j-th of m values: sum of |cumulated differences| / (m - 1)
-    hierarchical    the level where two values meet over the height H of the tree. What must leave a group at level j
-                    passes the edge above it, and an edge is half of 1/H long: the mean, over the levels j = 0 … H-1, of
-                    the variational distance between the groups at level j.
+    hierarchical    the level where two values meet over the height H of the tree. The mass that leaves a group at level
+                    j passes the edge above it, and an edge has length 1/(2 H): the mean, over the levels j = 0 … H-1,
+                    of the variational distance between the groups at level j.
 
-Light: a policy that names a distance is checked without counting anything.
+The module loads without numpy: a policy with a distance is checked without counting anything.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ def variational_distances(histograms: Histograms) -> tuple[Integers, Integers]:
 def hierarchical_distances(histograms: Histograms, levels: Sequence[Ints]) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the hierarchical earth mover's distance.
 
-    Args:
-        histograms: of the classes.
-        levels: for each level under the root, from the values themselves up, the group that each value lies in.
+    `levels` has (values,) the group of each value, for each level under the root, from the values themselves up.
     """
     import numpy as np
 
@@ -63,8 +61,8 @@ def hierarchical_distances(histograms: Histograms, levels: Sequence[Ints]) -> tu
 def ordered_distances(histograms: Histograms) -> tuple[Integers, Integers]:
     """Return (classes,) numerators and denominators of the ordered earth mover's distance; 0 for a single value.
 
-    Between two values that occur in a class its cumulated count is constant and that of the release grows, so their
-    difference changes sign once at most: prefix sums and one search a cell, whatever the number of values.
+    Between two values that occur in a class its cumulated count is constant and that of the release increases, so that
+    their difference changes sign at most once: prefix sums and one search per cell suffice.
     """
     import numpy as np
 
@@ -94,11 +92,10 @@ def ordered_distances(histograms: Histograms) -> tuple[Integers, Integers]:
 
 
 def tree_levels(hierarchy: Sequence[Sequence[object]]) -> list[Ints]:
-    """Return, for every level under the root, the group of each value, as numbers.
+    """Return (values,) the group of each value as a number, for each level under the root.
 
-    Args:
-        hierarchy: hierarchy[j][i] is what the i-th value becomes at level j; level 0 are the values. The root is the
-            first level with a single group, or stands above the last.
+    hierarchy[j][i] is the group of the i-th value at level j; level 0 are the values. The root is the first level with
+    a single group, or is above the last.
     """
     import numpy as np
 
@@ -116,10 +113,11 @@ class ValueDistance(StrEnum):
     """How far two sensitive values are from each other."""
 
     needs: Literal["", "order", "hierarchy"]
-    """Of the values, to be measured by it; empty if any will do."""
+    """The property that the values need; empty if none."""
     of: Callable[[Histograms, Any], tuple[Integers, Integers]]
-    """Given the histograms of all released classes, with an order the values in theirs, and the hierarchy, which is
-    there if it is needed: (classes,) numerators and denominators of each class's distance from the whole release."""
+    """(histograms, hierarchy) -> (classes,) numerators and denominators of the distance from the whole release.
+
+    Histograms have ordered values in their order; the hierarchy is not None if it is needed."""
 
     def __new__(
         cls, name: str, needs: Literal["", "order", "hierarchy"], of: Callable[..., tuple[Integers, Integers]]
@@ -139,11 +137,11 @@ class ValueDistance(StrEnum):
 
     @property
     def placed(self) -> bool:
-        """Whether every value needs a place in the domain that is declared."""
+        """Whether every value needs a place in the declared domain."""
         return bool(self.needs)
 
     def lacks(self, column: Protected) -> tuple[str, str] | None:
-        """Return what a column lacks, and what helps; None if nothing."""
+        """Return the missing property of a column, and a hint; None if it has all."""
         if self.needs == "order" and not column.ordered:
             return f"the values of '{column.name}' have no order", 'say `scale = "ordinal"` if they have'
         if self.needs == "hierarchy" and column.hierarchy is None:

@@ -1,4 +1,4 @@
-"""Entropies held against logarithms, exactly: products of powers compared without ever being multiplied out."""
+"""Exact comparison of entropies with logarithms: products of powers are compared without multiplication."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from rrpolicy.channels.probability import DIGITS
 
 
 def entropy_reaches(counts: Sequence[int], l: Fraction) -> bool:
-    """Return whether -sum (r/n) log(r/n) >= log l, exactly.
+    """Return whether -sum (r/n) log(r/n) >= log l, exactly, for counts r > 0.
 
-    Both sides times n: log(n^n / prod r^r) >= log l^n, so a product of powers of integers is held against 1.
-
-    Args:
-        counts: r of each value; all > 0.
-        l: > 0.
+    Both sides times n: log(n^n / prod r^r) >= log l^n, so a product of powers of integers is compared with 1.
     """
     counts = _reduce_counts(counts)
     n = sum(counts)
@@ -40,13 +36,10 @@ def effective_number(counts: Sequence[int]) -> float:
 
 
 def sign_of_logarithm(powers: Iterable[tuple[int, int]]) -> int:
-    """Return the sign of sum e log b over (b, e), exactly.
+    """Return the exact sign of sum e log b over integers (b, e), b > 0.
 
-    Equality with 0 is decided on bases without common factors, by unique factorisation; what is not 0 shows with enough
+    Bases without common factors decide equality with 0, by unique factorisation; other sums differ from 0 with enough
     digits.
-
-    Args:
-        powers: integer bases b > 0 with integer exponents e.
     """
     coprime = _coprime_powers(powers)
     if not coprime:

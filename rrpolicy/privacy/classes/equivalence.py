@@ -1,8 +1,10 @@
-"""The equivalence classes of a release: of a channel that leaves nothing to chance, and of what was written.
+"""The equivalence classes of a release: of a planned channel without randomness, and of the written tables.
 
-What makes a class is what an attacker is taken to know of a person: the quasi-identifiers as released, and whatever
-insensitive attribute is released with them, unless the policy states why it identifies nobody. Sensitive attributes are
-what he does not know.
+The knowledge of the attacker about a person makes a class: the quasi-identifiers as released, and each insensitive
+attribute that is released with them, unless the policy states why it identifies nobody. The attacker does not know
+sensitive attributes.
+
+Of a release by tuple suppression the suppressed records are a class too, and every requirement applies to it.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import numpy as np
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
-from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement, Role
@@ -36,12 +39,12 @@ if TYPE_CHECKING:
 
 @frozen
 class ClassColumns:
-    """Which released columns make the classes of a product channel, and which are counted in them.
+    """The released columns that make the classes of a product channel, and those that are counted in them.
 
     Attributes:
         known: axes that make the classes.
         carried: carried columns that do.
-        sensitive: by attribute asked for, the axis of each.
+        sensitive: the axis of each counted attribute.
     """
 
     known: tuple[Axis, ...]
@@ -50,19 +53,19 @@ class ClassColumns:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the released names of what makes the classes."""
+        """Return the released names of the columns that make the classes."""
         return (*(c.name for axis in self.known for c in axis.columns()), *(c.name for c in self.carried))
 
     @property
     def suppressed(self) -> tuple[Value, ...] | None:
-        """Return the values in `columns` of a suppressed record; None if a suppressed one keeps anything known."""
+        """Return the values in `columns` of a suppressed record; None if a suppressed one keeps a known value."""
         if len(self.known) != 1 or self.carried or not isinstance(self.known[0], Recode):
             return None
         return self.known[0].suppressed_row if self.known[0].released_size > 1 else None
 
 
 def class_columns(channel: Product, policy: Policy, sensitive: Sequence[str]) -> ClassColumns:
-    """Tell what makes a class from what is counted in it.
+    """Separate the columns that make a class from those that are counted in it.
 
     Raises:
         PolicyError: RR227 if a sensitive attribute is not released by itself.
@@ -80,24 +83,19 @@ def class_columns(channel: Product, policy: Policy, sensitive: Sequence[str]) ->
     missing = [name for name in sensitive if name not in own]
     if missing:
         raise PolicyError(Problem("RR227", f"the sensitive attribute '{missing[0]}' is not released"))
-    carried = tuple(c for c in channel.carried if _can_link(c, policy))
+    hidden = {name for name, attribute in policy.attributes.items() if attribute.role is Role.SENSITIVE}
+    carried = tuple(c for c in channel.carried if c.attribute not in hidden and c.assume_unlinkable is None)
     return ClassColumns(tuple(known), carried, tuple(own[name] for name in sensitive))
-
-
-def _can_link(column: Column, policy: Policy) -> bool:
-    attribute = policy.attributes.get(column.attribute)
-    insensitive = attribute is None or attribute.role is not Role.SENSITIVE
-    return insensitive and column.assume_unlinkable is None
 
 
 def expected_classes(
     requirement: Requirement, channel: Product, original: Original, sensitive: Sequence[str]
 ) -> Classes:
-    """Return the classes that a channel without chance will release.
+    """Return the classes that a product with deterministic axes will release.
 
     Args:
-        requirement: its `where` limits the classes concerned; people are counted in them if it needs to know of these.
-        channel: every axis deterministic.
+        requirement: its `where` limits the classes concerned; the population is counted if it needs it.
+        channel: the product.
         original: the table.
         sensitive: the attributes to count.
     """
@@ -115,7 +113,8 @@ def expected_classes(
         place += len(axis.attributes)
     kept = _is_in_class(seen, released)
     gone = int(people[~kept].sum())
-    group, classes = number_rows([r[kept] for r in released], int(kept.sum()))
+    released = [codes[kept] for codes in released]
+    group, classes = number_rows(released, int(kept.sum()))
     sizes = np.zeros(classes, dtype=np.int64)
     np.add.at(sizes, group, people[kept])
     held = np.zeros(classes, dtype=bool)
@@ -130,7 +129,11 @@ def expected_classes(
         histograms[name] = replace(found, beyond=_released_totals(axis, part.histograms, width)) if gone else found
     population = None
     if requirement.needs_reference and original.reference is not None:
-        population = _people_by_class(seen, original.reference, [r[kept] for r in released], group, classes)
+        evidence = gather_evidence(original.reference, KnownAndSensitive(seen.known, (), None))
+        theirs = _released_codes(seen, evidence.values)
+        inside = _is_in_class(seen, theirs)
+        by_class = _people_by_class(released, group, classes, [t[inside] for t in theirs], evidence.n[inside])
+        population = Population.counted(by_class[:-1], int(by_class[-1]), int(evidence.n[~inside].sum()))
     return Classes(sizes, histograms, held, gone, population)
 
 
@@ -142,12 +145,7 @@ def _released_totals(axis: Axis, histograms: Ints, width: int) -> Ints:
 
 
 def _released_codes(seen: ClassColumns, values: Codes) -> list[Codes]:
-    """Return what groups are released as, by column of what makes the classes.
-
-    Args:
-        seen: what makes them.
-        values: (groups, attributes) their original codes.
-    """
+    """Return the released codes of (groups, attributes) original codes, by column that makes the classes."""
     released: list[Codes] = []
     for axis in seen.known:
         released += list(_recoded_columns(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
@@ -155,7 +153,7 @@ def _released_codes(seen: ClassColumns, values: Codes) -> list[Codes]:
 
 
 def _is_in_class(seen: ClassColumns, released: Sequence[Codes]) -> Mask:
-    """Return (groups,) which are in a class, and not suppressed."""
+    """Return (groups,) which are not suppressed."""
     if seen.suppressed is None:
         return np.ones(len(released[0]) if released else 1, dtype=bool)
     labels = [len(column.labels) - 1 for column in seen.known[0].columns()]
@@ -163,28 +161,23 @@ def _is_in_class(seen: ClassColumns, released: Sequence[Codes]) -> Mask:
     return kept
 
 
-def _people_by_class(
-    seen: ClassColumns, reference: Original, released: Sequence[Codes], group: Ints, classes: int
-) -> Population:
-    """Return the people of a reference table by class: everybody's values become what those of a record would.
+def _people_by_class(released: Sequence[Codes], group: Ints, classes: int, theirs: Sequence[Codes], n: Ints) -> Ints:
+    """Return (classes + 1,) people of a population by class; the last are those whose class the table lacks.
 
     Args:
-        seen: what makes the classes.
-        reference: the population.
-        released: by column, (groups,) what the groups of the table are released as.
+        released: by column, (groups,) released codes of the table.
         group: (groups,) the class of each.
-        classes: how many there are.
+        classes: their number.
+        theirs: by column, (people,) released codes of the population.
+        n: (people,) people with these codes.
     """
-    found = gather_evidence(reference, KnownAndSensitive(seen.known, (), None))
-    theirs = _released_codes(seen, found.values)
-    kept = _is_in_class(seen, theirs)
-    both = [np.concatenate([r, t[kept]]) for r, t in zip(released, theirs, strict=True)]
-    number, distinct = number_rows(both, len(group) + int(kept.sum()))
-    image = np.full(distinct, classes, dtype=np.int64)  # the last is of those whose class the table lacks
+    both = [np.concatenate(pair) for pair in zip(released, theirs, strict=True)]
+    number, distinct = number_rows(both, len(group) + len(n))
+    image = np.full(distinct, classes, dtype=np.int64)
     image[number[: len(group)]] = group
     people = np.zeros(classes + 1, dtype=np.int64)
-    np.add.at(people, image[number[len(group) :]], found.n[kept])
-    return Population.counted(people[:-1], int(people[-1]), int(found.n[~kept].sum()))
+    np.add.at(people, image[number[len(group) :]], n)
+    return people
 
 
 def empirical_classes(
@@ -194,8 +187,8 @@ def empirical_classes(
 
     Args:
         requirement: its `where` limits the classes concerned.
-        policy: as much of it as is published: domains and roles.
-        channel: as published; tells the columns, and what the categories named in `where` are released as.
+        policy: its published part: domains and roles.
+        channel: as published; it determines the columns, and the released labels of the categories in `where`.
         written: the tables.
         sensitive: the attributes to count.
     """
@@ -212,7 +205,7 @@ def empirical_classes(
 
 
 def _recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
-    """Return what rows of an axis' original codes are released as, by column."""
+    """Return the released codes of rows of an axis' original codes, by column."""
     if isinstance(axis, Recode):
         return axis.recode(codes)
     if not isinstance(axis, Identity):
@@ -221,9 +214,10 @@ def _recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
 
 
 def _subgroup_codes(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
-    """Return, by column, the released codes that a record of the subgroup may have; only of columns that it limits.
+    """Return column -> the released codes that a record of the subgroup may have, for the columns that it limits.
 
-    A label stands for the category or not, whatever the other columns say: who might be in a class counts as in it.
+    A label includes the category or not, whatever the other columns contain: a possible member of a class counts as
+    one.
     """
     found: dict[int, list[int]] = {}
     for place, name in enumerate(axis.attributes):
@@ -233,3 +227,39 @@ def _subgroup_codes(axis: Axis, requirement: Requirement, policy: Policy) -> dic
         groups = axis.groups[place] if isinstance(axis, Recode) else [(i,) for i in range(axis.original_size)]
         found[place] = [label for label, codes in enumerate(groups) if category in codes]
     return found
+
+
+def expected_tuple_classes(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Classes:
+    """Return the classes that a release by tuple suppression will have."""
+    counts = channel.released(original)
+    rows, value = counts.codes[:, :-1], counts.codes[:, -1].astype(np.int64)
+    group, classes = number_rows(rows.T, len(rows))
+    width = len(channel.sensitive.labels)
+    histograms = Histograms.of_cells(group, value, counts.n, classes=classes, values=width)
+    concerned = np.ones(classes, dtype=bool)
+    for place, column in enumerate(channel.known):
+        wanted = _subgroup_labels(requirement, column.attribute)
+        if wanted:
+            codes = [column.labels.index(label) for label in wanted]
+            concerned[group[~np.isin(rows[:, place], codes)]] = False
+    population = None
+    if requirement.needs_reference and original.reference is not None:
+        found = original.reference.counts(*(column.attribute for column in channel.known))
+        people = _people_by_class(list(rows.T), group, classes, list(found.codes.T), found.n)
+        stars = (rows == [len(column.labels) - 1 for column in channel.known]).all(axis=1)
+        people[group[stars]] = original.reference.records  # everybody agrees with a suppressed record
+        population = Population.counted(people[:-1], 0 if stars.any() else int(people[-1]))
+    return Classes(histograms.sizes, {channel.sensitive.attribute: histograms}, concerned, population=population)
+
+
+def empirical_tuple_classes(requirement: Requirement, channel: SuppressionChannel, written: Written) -> Classes:
+    """Return the classes of a written release by tuple suppression, from its table and the published channel alone."""
+    within = {c.name: labels for c in channel.known if (labels := _subgroup_labels(requirement, c.attribute))}
+    column = channel.sensitive
+    found = written.classes("data", [c.name for c in channel.known], [column.name], within, None)
+    return replace(found, histograms={column.attribute: found.histograms[column.name]})
+
+
+def _subgroup_labels(requirement: Requirement, attribute: str) -> tuple[Value, ...]:
+    """Return the labels that a record of the subgroup may have in a column; empty if it is not limited."""
+    return (requirement.where[attribute], ANYTHING) if attribute in requirement.where else ()

@@ -1,13 +1,16 @@
-"""The equivalence classes of whatever is released without chance, planned or written, by one function each."""
+"""The channels that have equivalence classes, and these classes, planned or written."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Channel
@@ -16,36 +19,89 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
     from rrpolicy.source.protocol import Original
 
+DETERMINISTIC_AXES: tuple[type[Axis], ...] = (Identity, Recode)
+"""The axes that do not randomise, so that their released values make classes."""
 
-def deterministic_axes() -> tuple[type[Axis], ...]:
-    """Return the axes that leave nothing to chance, so that released values make classes."""
-    return (Identity, Recode)
+
+@frozen
+class ClassChannel:
+    """A kind of channel with equivalence classes. Every class model is assessed on each of `CLASS_CHANNELS`.
+
+    Attributes:
+        channel: its class.
+        planned: returns the classes that a channel will release.
+        written: returns those of a written release, from its tables and the published channel alone; None if unknown.
+        axes: as of `Assessor`. With axes, planners may test class by class.
+        most: the most sensitive attributes whose values are counted in its classes; None for all of a policy.
+        refusal: why it refuses a requirement that protects more.
+    """
+
+    channel: type[Channel]
+    planned: Callable[[Requirement, Any, Original], Classes]
+    written: Callable[[Requirement, Policy, Any, Written], Classes] | None = None
+    axes: tuple[type[Axis], ...] = ()
+    most: int | None = None
+    refusal: str = ""
+
+
+def _planned_product(requirement: Requirement, channel: Product, original: Original) -> Classes:
+    from rrpolicy.privacy.classes.equivalence import expected_classes
+
+    return expected_classes(requirement, channel, original, requirement.protects(original.policy))
+
+
+def _written_product(requirement: Requirement, policy: Policy, channel: Product, written: Written) -> Classes:
+    from rrpolicy.privacy.classes.equivalence import empirical_classes
+
+    return empirical_classes(requirement, policy, channel, written, requirement.protects(policy))
+
+
+def _planned_suppression(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Classes:
+    from rrpolicy.privacy.classes.equivalence import expected_tuple_classes
+
+    return expected_tuple_classes(requirement, channel, original)
+
+
+def _written_suppression(
+    requirement: Requirement, policy: Policy, channel: SuppressionChannel, written: Written
+) -> Classes:
+    from rrpolicy.privacy.classes.equivalence import empirical_tuple_classes
+
+    del policy
+    return empirical_tuple_classes(requirement, channel, written)
+
+
+CLASS_CHANNELS = (
+    ClassChannel(Product, _planned_product, _written_product, DETERMINISTIC_AXES),
+    ClassChannel(
+        SuppressionChannel,
+        _planned_suppression,
+        _written_suppression,
+        most=1,
+        refusal="records are parted by one sensitive attribute",
+    ),
+    ClassChannel(AnatomyChannel, lambda asked, groups, of: _planned_product(asked, groups.untouched(), of), most=0),
+)
+"""The one list of channels with classes. Records in groups of anatomy have classes of their unmodified columns."""
 
 
 def equivalence_classes(requirement: Requirement, channel: Channel, original: Original) -> Classes:
-    """Return the classes that a channel will release: records that agree in all that an attacker is taken to know.
+    """Return the classes that a channel will release: records that agree in everything that an attacker knows.
 
     Args:
-        requirement: the attributes of its `sensitive` are counted in each class, its `where` limits the concerned ones.
-        channel: a product that leaves nothing to chance, or one that suppresses tuples.
+        requirement: its `sensitive` lists the attributes to count in each class, its `where` limits the classes
+            concerned.
+        channel: one of `CLASS_CHANNELS`, with deterministic axes.
         original: the table.
 
     Returns:
-        the classes. Suppressed tuples are one of them; records of a product that lost all that would be known of them
-        are in none, and counted by themselves.
+        the classes. Suppressed tuples are one of them. Records of a product whose known columns are all suppressed are
+        in no class; they are counted separately.
 
     Raises:
-        TypeError: for a channel by which it is left to chance who is in a class.
+        TypeError: if the channel decides at random who is in a class.
     """
-    if isinstance(channel, SuppressionChannel):
-        from rrpolicy.privacy.classes.suppressed_tuples import planned_classes
-
-        return planned_classes(requirement, channel, original)
-    from rrpolicy.privacy.classes.equivalence import expected_classes
-
-    return expected_classes(
-        requirement, _require_deterministic(channel), original, requirement.protects(original.policy)
-    )
+    return _class_channel(channel, requirement.protects(original.policy)).planned(requirement, channel, original)
 
 
 def written_classes(requirement: Requirement, policy: Policy, channel: Channel, written: Written) -> Classes:
@@ -53,27 +109,23 @@ def written_classes(requirement: Requirement, policy: Policy, channel: Channel, 
 
     Args:
         requirement: as of `equivalence_classes`.
-        policy: as much of it as is published: domains and roles.
+        policy: its published part: domains and roles.
         channel: as published.
         written: the tables.
 
     Raises:
         TypeError: as `equivalence_classes`.
     """
-    if isinstance(channel, SuppressionChannel):
-        from rrpolicy.privacy.classes import suppressed_tuples
-
-        return suppressed_tuples.empirical_classes(requirement, channel, written)
-    from rrpolicy.privacy.classes import equivalence
-
-    return equivalence.empirical_classes(
-        requirement, policy, _require_deterministic(channel), written, requirement.protects(policy)
-    )
+    kind = _class_channel(channel, requirement.protects(policy))
+    if kind.written is None:
+        raise TypeError(f"the classes of a written release of {channel.kind} are unknown")
+    return kind.written(requirement, policy, channel, written)
 
 
-def _require_deterministic(channel: Channel) -> Product:
-    drawn = [axis for axis in getattr(channel, "axes", ()) if not isinstance(axis, deterministic_axes())]
-    if isinstance(channel, Product) and not drawn:
-        return channel
-    kinds = ", ".join(sorted({axis.kind for axis in drawn})) or channel.kind
+def _class_channel(channel: Channel, sensitive: tuple[str, ...]) -> ClassChannel:
+    drawn = {axis.kind for axis in getattr(channel, "axes", ()) if not isinstance(axis, DETERMINISTIC_AXES)}
+    for kind in () if drawn else CLASS_CHANNELS:
+        if isinstance(channel, kind.channel) and (kind.most != 0 or not sensitive):
+            return kind
+    kinds = ", ".join(sorted(drawn)) or channel.kind
     raise TypeError(f"what is released by {kinds} is left to chance, and has no equivalence classes before it is drawn")

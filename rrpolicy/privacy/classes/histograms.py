@@ -1,7 +1,7 @@
-"""Equivalence classes of a released table, and what k-anonymity and l-diversity measure on them: counts, in integers.
+"""Equivalence classes of a released table, and the integer counts by which models measure them.
 
-A class is all records that agree in everything an attacker is taken to know. Of each sensitive attribute only the
-occupied cells are kept, so that wide domains cost nothing.
+A class contains all records that agree in everything that an attacker knows. Only the occupied cells of each sensitive
+attribute are stored, so that wide domains cost nothing.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Integers: TypeAlias = npt.NDArray[Any]
-"""Integers of 64 bits, or Python's where a product might not fit."""
+"""Integers of 64 bits, or Python integers if a product might not fit."""
 
 _FITS = 2**62
 CLOSE_MARGIN = 1e-9
-"""Doubles are trusted this far; what lies nearer is decided in integers."""
+"""Doubles decide beyond this margin, integers within it."""
 
 
 @frozen(slots=False)
@@ -36,12 +36,11 @@ class Histograms:
     """Counts of one sensitive attribute in every class.
 
     Attributes:
-        start: (classes + 1,) where the cells of each class begin; non-decreasing.
+        start: (classes + 1,) the first cell of each class; non-decreasing.
         value: (cells,) position of the sensitive value among the attribute's values; increasing within a class.
         n: (cells,) records; all > 0.
-        values: how many values the attribute has, occurring or not.
-        beyond: (values,) records with each value of the whole that classes are compared with, where they do not make
-            it up themselves.
+        values: the number of values of the attribute, occurring or not.
+        beyond: (values,) records with each value of the whole release; None if the classes are the whole.
     """
 
     start: Ints
@@ -59,15 +58,7 @@ class Histograms:
 
     @classmethod
     def of_cells(cls, group: Ints, value: Ints, n: Ints, *, classes: int, values: int) -> Histograms:
-        """Return the histograms of cells in any order, equal ones added.
-
-        Args:
-            group: (cells,) the class of each.
-            value: (cells,) its sensitive value.
-            n: (cells,) records; 0 is allowed.
-            classes: how many classes there are.
-            values: how many sensitive values.
-        """
+        """Return the histograms of (cells,) classes, values and records in any order; equal cells are added."""
         key = group.astype(np.int64) * values + value
         order = np.argsort(key, kind="stable")
         key, n = key[order], n[order]
@@ -91,8 +82,7 @@ class Histograms:
     @cached_property
     def sizes(self) -> Ints:
         """Return (classes,) the records in each class."""
-        sizes: Ints = self.sums(self.n)
-        return sizes
+        return self.sums(self.n)
 
     @cached_property
     def distinct(self) -> Ints:
@@ -102,8 +92,7 @@ class Histograms:
     @cached_property
     def commonest(self) -> Ints:
         """Return (classes,) the records with the commonest value; 0 for an empty class."""
-        commonest: Ints = self._reduce(np.maximum, self.n)
-        return commonest
+        return self._reduce(np.maximum, self.n)
 
     @cached_property
     def uniform(self) -> Mask:
@@ -120,7 +109,7 @@ class Histograms:
 
     @property
     def whole(self) -> Ints:
-        """Return (values,) the records with each value of the whole that classes are compared with."""
+        """Return (values,) the records with each value of the whole release."""
         return self.totals if self.beyond is None else self.beyond
 
     @cached_property
@@ -132,13 +121,12 @@ class Histograms:
 
     def sums(self, x: Integers) -> Integers:
         """Return (classes,) the sum over each class's cells."""
-        total: Integers = self._reduce(np.add, x)
-        return total
+        return self._reduce(np.add, x)
 
-    def _reduce(self, how: np.ufunc, x: Any) -> Any:
+    def _reduce(self, how: np.ufunc, x: Any) -> Integers:
         """Reduce cells to classes; `reduceat` alone would give an empty class its neighbour's cell."""
         occupied = np.flatnonzero(self.distinct)
-        reduced = np.zeros(self.classes, dtype=x.dtype)
+        reduced: Integers = np.zeros(self.classes, dtype=x.dtype)
         if len(occupied):
             reduced[occupied] = how.reduceat(x, self.start[occupied])
         return reduced
@@ -148,11 +136,11 @@ class Histograms:
         return tuple(sorted(int(x) for x in self.n[self.start[index] : self.start[index + 1]]))
 
     def frequent(self, l: Fraction) -> Mask:
-        """Return whether r_1 l <= n, class by class."""
+        """Return (classes,) whether r_1 l <= n."""
         return ratio_at_most(self.commonest, self.sizes, 1 / l)
 
     def entropic(self, l: Fraction) -> Mask:
-        """Return whether the entropy is log l at least, class by class; in integers where doubles cannot tell."""
+        """Return (classes,) whether the entropy is at least log l; in integers where doubles cannot decide."""
         away = self.entropy - float(np.log(float(l)))
         enough: Mask = self.distinct >= math.ceil(l)
         mask: Mask = np.where(self.uniform, enough, away >= 0)
@@ -166,7 +154,7 @@ class Histograms:
         return mask
 
     def least_effective_number(self, among: Mask) -> float | None:
-        """Return e^entropy of the class with the least, rounded down; None if there is no class among these."""
+        """Return the least e^entropy of some classes, rounded down; None without a class."""
         index = np.flatnonzero(among & (self.sizes > 0))
         if not len(index):
             return None
@@ -177,7 +165,7 @@ class Histograms:
         return min(numbers)
 
     def recursive(self, l: int) -> tuple[Ints, Ints]:
-        """Return (classes,) r_1 and r_l + … + r_m, which is 0 where there are fewer than l values."""
+        """Return (classes,) r_1 and r_l + … + r_m, which is 0 for fewer than l values."""
         order = np.lexsort((-self.n, self.group))
         rank = np.arange(len(order)) - self.start[self.group]
         return self.commonest, self.sums(np.where(rank >= l - 1, self.n[order], 0))
@@ -189,11 +177,11 @@ class Classes:
 
     Attributes:
         sizes: (classes,) records in each; all > 0.
-        histograms: by sensitive attribute, over the same classes; the whole that they are compared with has the
-            suppressed records as well, whose sensitive values are released.
-        concerned: (classes,) those that may hold a record of the subgroup that a requirement is limited to.
-        suppressed: records that are in no class, as all that would be known of them was suppressed.
-        population: people who agree with each class, where anything is known of the population; else None.
+        histograms: by sensitive attribute, over the same classes; their whole includes suppressed records, whose
+            sensitive values are released.
+        concerned: (classes,) those that may have a record of a requirement's subgroup.
+        suppressed: records in no class, as all their known columns are suppressed.
+        population: people who agree with each class; None if the population is unknown.
     """
 
     sizes: Ints
@@ -209,38 +197,25 @@ class Classes:
 
 
 def ratio_at_most(numerator: Integers, denominator: Integers, limit: Fraction, *, strictly: bool = False) -> Mask:
-    """Return whether numerator/denominator <= limit (or <), in integers; both >= 0, and 0/0 counts as 0.
-
-    Args:
-        numerator: (classes,) integers.
-        denominator: (classes,) integers.
-        limit: what the ratios are held against.
-        strictly: whether equality fails.
-    """
+    """Return (classes,) whether numerator/denominator <= limit (strictly: <), in integers >= 0; 0/0 counts as 0."""
     left, right = exact_product(numerator, limit.denominator), exact_product(denominator, limit.numerator)
     mask: Mask = (left < right if strictly else left <= right).astype(bool)
     return mask
 
 
 def exact_product(x: Integers, factor: int) -> Integers:
-    """Return integers times one integer, in Python's integers where 64 bits might not hold it."""
+    """Return integers times one integer, as Python integers if 64 bits might not hold them."""
     most = int(np.abs(x).max(initial=0)) if len(x) else 0
     return (x if most * abs(factor) < _FITS else x.astype(object)) * factor
 
 
 def integer_type_for(bound: int) -> Any:
-    """Return the type of integers that holds sums up to a bound."""
+    """Return the integer type for sums up to a bound."""
     return np.int64 if bound < _FITS else object
 
 
 def largest_ratio(numerator: Integers, denominator: Integers, among: Mask) -> Fraction | None:
-    """Return the largest ratio exactly; None if there is none, or if one's denominator is 0.
-
-    Args:
-        numerator: (classes,) integers >= 0.
-        denominator: (classes,) integers > 0.
-        among: (classes,) which of them count.
-    """
+    """Return the exact largest of (classes,) ratios of integers >= 0; None without one, or with a denominator 0."""
     index = np.flatnonzero(among)
     if not len(index) or np.any(denominator[index] == 0):
         return None

@@ -1,1 +1,1 @@
-"""The privacy models, one a file: options, words, and how findings compare. Light: a check loads no numpy here."""
+"""The privacy models, one per file: options, words and comparison. A check loads no numpy here."""

@@ -1,4 +1,4 @@
-"""(alpha, k)-anonymity: classes of k records at least, in none of which a sensitive value is more frequent than alpha.
+"""(alpha, k)-anonymity: classes of at least k records, in none of which a sensitive value is more frequent than alpha.
 
 The general model, which protects every value: n >= k, and n_v <= alpha n for all v.
 
@@ -49,7 +49,7 @@ class AlphaKAnonymityOptions(ClassOptions):
 
     @property
     def implied_by(self) -> Fraction:
-        """Return the l from which on a frequency of 1/l is within alpha, and leaves k records in a class."""
+        """Return the least l for which a frequency of 1/l is within alpha and leaves k records in a class."""
         return max(1 / self.alpha, Fraction(self.k))
 
 
@@ -76,7 +76,7 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
         return "limits nothing: no share exceeds 1, and every class has one record" if nothing else None
 
     def promise(self, options: AlphaKAnonymityOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         return (
             f"Each record agrees with at least {options.k - 1} others in every quasi-identifier, and no sensitive "
             f"value{attribute_phrase(options.sensitive)} makes up more than {percent_rounded_up(options.alpha)} of "
@@ -96,17 +96,14 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
         return options.k
 
     def out_of_reach(self, options: AlphaKAnonymityOptions, categories: int) -> tuple[str, str] | None:
-        """Refuse an alpha below one in the number of categories of an attribute."""
+        """Refuse an alpha below one over the number of categories of an attribute."""
         beyond = options.alpha * categories < 1
         return (f"alpha = {exact(options.alpha)}", f"alpha = 1/{categories} at least") if beyond else None
 
     def classes_satisfying(self, options: AlphaKAnonymityOptions, histograms: Histograms) -> Mask:
         """Return (classes,) which satisfy it: monotone, as a share in merged classes is a mean of theirs."""
-        from rrpolicy.privacy.classes.histograms import ratio_at_most
-
-        rare = ratio_at_most(histograms.commonest, histograms.sizes, options.alpha)
-        mask: Mask = rare & ((histograms.sizes >= options.k) | (histograms.sizes == 0))
-        return mask
+        mask: Mask = (histograms.sizes >= options.k) | (histograms.sizes == 0)
+        return mask & histograms.frequent(1 / options.alpha)
 
     def achieved(self, options: AlphaKAnonymityOptions, histograms: Histograms, among: Mask) -> Measure:
         """Return the largest share of a value in some classes (classes,)."""
@@ -117,5 +114,5 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
         return Measure(0.0 if share is None else round_up(share))
 
     def unlimited(self) -> Iterator[AlphaKAnonymityOptions]:
-        """Yield an alpha that limits nothing; the smallest class stands beside it."""
+        """Yield an alpha that limits nothing; the size of the smallest class is a companion."""
         yield AlphaKAnonymityOptions(alpha=Fraction(1), k=1)

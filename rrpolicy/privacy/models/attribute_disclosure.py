@@ -1,9 +1,9 @@
-"""Attribute disclosure under linking: how likely randomised values lead back to a person's sensitive value.
+"""Attribute disclosure under linking: the probability that an attacker reads a person's sensitive value.
 
     risk(alpha, u) = c_u R_QI(alpha) R_S(u | alpha)
 
-for every combination alpha of quasi-identifiers and sensitive value u that occur together, c_u the share of u in the
-group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
+for every combination alpha of quasi-identifiers and sensitive value u that occur together, with c_u the share of u in
+the group (Guo, Ying, Wu 2011, Result 1, eq. 6-9). The guarantee is the maximum.
 """
 
 from __future__ import annotations
@@ -26,35 +26,6 @@ from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, Di
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
 from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 
-
-def coupling_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
-    """Return why a sensitive attribute cannot be assessed, and what helps.
-
-    Its axis must be its own, or independence is lost. Of several sensitive attributes together one can be read out of
-    what is read of all, if the axis tells enough: its matrix, or what is expected of a set.
-
-    Args:
-        axes: (attributes, class) of each.
-        policy: for the roles.
-        sensitive: the attribute.
-    """
-    own = next((axis for axis in axes if sensitive in axis[0]), None)
-    if own is None:
-        return f"'{sensitive}' is released without categories, of which the risk speaks", "give it a domain, or bins"
-    attributes, kind = own
-    if len(attributes) == 1:
-        return None
-    known = all(policy.attributes[name].role is Role.SENSITIVE for name in attributes)
-    if known and (hasattr(kind, "expected_ratio") or lists_values(kind)):
-        return None
-    others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
-    return (
-        f"'{sensitive}' is randomised together with {others}; the risk needs it on an axis of its own",
-        f"randomise '{sensitive}' by itself, or leave it out of the entry's `sensitive`",
-    )
-
-
-REFERENCE = "Guo, Ying, Wu 2011, Result 1, eq. 6-9"
 ANOTHER_RECORD = (
     "Reading the true value off another person's record: `attribute-disclosure` limits one event, that the attacker "
     "selects a record with the person's own attributes and reads the true value. How often a value read is the true "
@@ -65,12 +36,9 @@ COMMONEST = (
     "(`largest within-group share`), and no release lowers that."
 )
 KNOWN_ELSEWHERE = "Knowledge from elsewhere, beyond the quasi-identifiers."
-NOT_COVERED = (ANOTHER_RECORD, COMMONEST, MORE_RECORDS, KNOWN_ELSEWHERE, *EVERY_MODEL)
-NOT_COVERED_BY_A_READING = (
-    "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that.",
-    *NOT_COVERED[1:],
-)
-NOT_COVERED_BY_A_GUESS = (
+LIKELIEST = "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that."
+_NOT_COVERED_BY_A_READING = (COMMONEST, MORE_RECORDS, KNOWN_ELSEWHERE, *EVERY_MODEL)
+_NOT_COVERED_BY_A_GUESS = (
     "Finding a person's record: the attacker of `best-guess` and `gain` knows it. `identity-disclosure` limits that.",
     MORE_RECORDS,
     KNOWN_ELSEWHERE,
@@ -83,11 +51,11 @@ class AttributeDisclosure:
 
     name = NAME
     options = AttributeDisclosureOptions
-    not_covered = NOT_COVERED
+    not_covered = (ANOTHER_RECORD, *_NOT_COVERED_BY_A_READING)
     measures: ClassVar = {
-        f"{NAME}/{LimitKind.CORRECT_READING}": NOT_COVERED_BY_A_READING,
-        f"{NAME}/{LimitKind.BEST_GUESS}": NOT_COVERED_BY_A_GUESS,
-        f"{NAME}/{LimitKind.GAIN}": NOT_COVERED_BY_A_GUESS,
+        f"{NAME}/{LimitKind.CORRECT_READING}": (LIKELIEST, *_NOT_COVERED_BY_A_READING),
+        f"{NAME}/{LimitKind.BEST_GUESS}": _NOT_COVERED_BY_A_GUESS,
+        f"{NAME}/{LimitKind.GAIN}": _NOT_COVERED_BY_A_GUESS,
     }
     example = 'threshold = "1/3"'
 
@@ -104,17 +72,17 @@ class AttributeDisclosure:
         )
 
     def limits_nothing(self, options: AttributeDisclosureOptions) -> str | None:
-        """Return that all values may be read with certainty."""
+        """Return that every limit is 1."""
         limits = [*options.thresholds.values(), *(() if options.threshold is None else (options.threshold,))]
         return "limits nothing: no probability exceeds 1" if all(limit >= 1 for limit in limits) else None
 
     def without_limit(self, options: AttributeDisclosureOptions) -> str | None:
-        """Return which values may be read with certainty."""
+        """Return the values with a limit of 1."""
         free = [value for value, limit in options.thresholds.items() if limit >= 1]
         return f"sets no limit for {quoted_list(free)}: no probability exceeds 1" if free else None
 
     def promise(self, options: AttributeDisclosureOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         attacker, reading = {
             LimitKind.RISK: (
                 "draws a record that fits a person",
@@ -159,7 +127,7 @@ class AttributeDisclosure:
         return None
 
     def compare(self, old: AttributeDisclosureOptions, new: AttributeDisclosureOptions) -> Order:
-        """Compare limits and what is protected: weaker if something becomes weaker, stronger if stronger.
+        """Compare limits, attackers and attributes.
 
         A limit of the best guess implies the same of risk and gain, which never exceed it; other measures are
         incomparable.
@@ -180,14 +148,13 @@ class AttributeDisclosure:
             orders.append(Order.STRONGER if new.measure is LimitKind.BEST_GUESS else Order.WEAKER)
         return Order.together(*orders)
 
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels."""
-    return (DISCLOSURE_MODEL.assessor(),)
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return the assessor for product channels."""
+        return (DISCLOSURE_MODEL.assessor(),)
 
 
 def subgroup_problem(requirement: Requirement[AttributeDisclosureOptions], policy: Policy) -> str | None:
-    """Refuse subgroups by what the attacker does not know."""
+    """Refuse subgroups by unknown attributes."""
     protected = requirement.protects(policy)
     for name in requirement.where:
         role = policy.attributes[name].role
@@ -203,64 +170,59 @@ def subgroup_problem(requirement: Requirement[AttributeDisclosureOptions], polic
 def layout(
     requirement: Requirement[AttributeDisclosureOptions], policy: Policy, axes: Layout
 ) -> tuple[str, str] | None:
-    """Refuse a sensitive attribute that is randomised together with others, unless it can be read out of them."""
+    """Refuse a sensitive attribute that is randomised together with others, unless its values can be separated."""
     measure = requirement.options.measure
-    refuse = (
-        _unsupported_guess_problem
-        if measure.guessed
-        else coupling_problem
-        if measure is LimitKind.RISK
-        else unreadable_value_problem
-    )
-    refused = (refuse(axes, policy, name) for name in requirement.protects(policy))
-    return next((reason for reason in refused if reason is not None), None)
+    problems = (_axis_problem(measure, policy, axes, name) for name in requirement.protects(policy))
+    return next((problem for problem in problems if problem is not None), None)
 
 
-def unreadable_value_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
-    """Return why the value that is read of an attribute cannot be limited, and what helps."""
-    for attributes, kind in axes:
-        if sensitive in attributes and len(attributes) > 1 and lists_values(kind):
-            return (
-                f"one matrix randomises '{sensitive}' with others: what is read is limited on an axis of its own",
-                f"randomise '{sensitive}' by itself, or limit the risk",
-            )
-    return coupling_problem(axes, policy, sensitive)
+def _axis_problem(measure: LimitKind, policy: Policy, axes: Layout, sensitive: str) -> tuple[str, str] | None:
+    """Return why a sensitive attribute cannot be assessed, and a hint.
 
-
-def _unsupported_guess_problem(axes: Layout, policy: Policy, sensitive: str) -> tuple[str, str] | None:
-    """Return why no best guess can be told of an attribute, and what helps."""
+    Without an axis for it alone, independence is lost. The risk of one of several sensitive attributes on one axis can
+    be assessed if the axis has a matrix or the expected ratios of a set.
+    """
     own = next((axis for axis in axes if sensitive in axis[0]), None)
     if own is None:
-        return coupling_problem(axes, policy, sensitive)
+        return f"'{sensitive}' is released without categories, of which the risk speaks", "give it a domain, or bins"
     attributes, kind = own
-    if len(attributes) > 1:
-        others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
+    if len(attributes) == 1:
+        unknown = measure.guessed and not lists_values(kind) and not hasattr(kind, "best_guess")
         return (
-            f"'{sensitive}' is randomised together with {others}; its best guess is told on an axis of its own",
-            f"randomise '{sensitive}' by itself, or limit the risk",
+            (f"'{kind.kind}' axes do not tell how often the best guess is right", "limit the risk") if unknown else None
         )
-    if not lists_values(kind) and not hasattr(kind, "best_guess"):
-        return f"'{kind.kind}' axes do not tell how often the best guess is right", "limit the risk"
-    return None
+    others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
+    together = f"'{sensitive}' is randomised together with {others}"
+    apart = f"randomise '{sensitive}' by itself"
+    if measure.guessed:
+        return f"{together}; its best guess is told on an axis of its own", f"{apart}, or limit the risk"
+    if measure is LimitKind.CORRECT_READING and lists_values(kind):
+        reason = f"one matrix randomises '{sensitive}' with others: what is read is limited on an axis of its own"
+        return reason, f"{apart}, or limit the risk"
+    known = all(policy.attributes[name].role is Role.SENSITIVE for name in attributes)
+    if known and (hasattr(kind, "expected_ratio") or lists_values(kind)):
+        return None
+    return (
+        f"{together}; the risk needs it on an axis of its own",
+        f"{apart}, or leave it out of the entry's `sensitive`",
+    )
 
 
-def refuse_certain_guess(
+def _refuse_certain_guess(
     requirement: Requirement[AttributeDisclosureOptions], policy: Policy, axes: Layout
 ) -> tuple[str, str] | None:
-    """Refuse a limit of the best guess of what is released as it is."""
+    """Refuse a limit of the best guess of an unmodified attribute."""
     if requirement.options.measure is not LimitKind.BEST_GUESS:
         return None
     plain = {name for names, kind in axes for name in names if issubclass(kind, Identity)}
-    open_to_all = [name for name in requirement.protects(policy) if name in plain]
-    return (
-        (certain_guess_reason(open_to_all[0]), f"randomise '{open_to_all[0]}', or hide it in sets or groups")
-        if open_to_all
-        else None
-    )
+    certain = next((name for name in requirement.protects(policy) if name in plain), None)
+    if certain is None:
+        return None
+    return certain_guess_reason(certain), f"randomise '{certain}', or hide it in sets or groups"
 
 
 def certain_guess_reason(sensitive: str) -> str:
-    """Return why the best guess of what is released as it is has a probability of 1."""
+    """Return why the best guess of an unmodified attribute has a probability of 1."""
     return f"'{sensitive}' is released as it is: who knows which record is a person's reads it, a best guess of 1"
 
 
@@ -289,5 +251,12 @@ def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) 
 
 
 DISCLOSURE_MODEL = DisclosureModel(
-    NAME, REFERENCE, ADVERSARY, (ONE_EVENT_NOTE,), subgroup_problem, _disclosure_functions, layout, refuse_certain_guess
+    NAME,
+    "Guo, Ying, Wu 2011, Result 1, eq. 6-9",
+    ADVERSARY,
+    (ONE_EVENT_NOTE,),
+    subgroup_problem,
+    _disclosure_functions,
+    layout,
+    _refuse_certain_guess,
 )

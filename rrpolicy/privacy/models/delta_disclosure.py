@@ -2,12 +2,10 @@
 
 With p_v the share of a value in the whole release and q_v in a class, in bits:
 
-    |log2(q_v/p_v)| < delta     for every class and every value that the release holds
+    |log2(q_v/p_v)| < delta     for every class and every value of the release
 
-By the definition a class that lacks a value tells infinitely much: that its members do not have it. `values =
-"occurring"` asks the same of the values that a class holds alone, and lets classes exclude values.
-
-The whole release has all records: suppressed ones are released with their sensitive values, and count.
+By the definition a class that lacks a value discloses infinitely much: that its members do not have it. `values =
+"occurring"` requires the same of the values in a class only, and permits classes that exclude values.
 
 References:
     Brickell, Shmatikov 2008, "The Cost of Privacy: Destruction of Data-Mining Utility in Anonymized Data Publishing":
@@ -17,23 +15,22 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from decimal import ROUND_CEILING, Decimal, localcontext
 from enum import StrEnum
-from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from rrpolicy.canonical_json import exact
-from rrpolicy.finding import Measure
-from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, SensitiveAttributes
+from rrpolicy.channels.probability import DIGITS, log_decimal
+from rrpolicy.privacy.classes.class_model import ClassOptions, ModelWording, SensitiveAttributes
+from rrpolicy.privacy.classes.share_ratio_model import FrequencyRatios, PositiveLimit, ShareRatioModel
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE
 from rrpolicy.privacy.wording import attribute_phrase
 from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.classes.histograms import Histograms, Mask
+    from rrpolicy.privacy.classes.histograms import Integers, Mask
 
 
 class ComparedValues(StrEnum):
@@ -52,21 +49,14 @@ class DeltaDisclosureOptions(ClassOptions):
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 
-    delta: Annotated[Rational, Field(description="|log2(q/p)| of each value's shares stays under it; over 0")]
+    delta: Annotated[PositiveLimit, Field(description="|log2(q/p)| of each value's shares stays under it; over 0")]
     values: Annotated[
         ComparedValues, Field(description="all that the release holds, or those that occur in a class alone")
     ] = ComparedValues.ALL
     sensitive: SensitiveAttributes = ()
 
-    @field_validator("delta")
-    @classmethod
-    def _bits(cls, delta: Fraction) -> Fraction:
-        if delta <= 0:
-            raise ValueError(f"delta must be over 0, got {exact(delta)}")
-        return delta
 
-
-class DeltaDisclosure(ClassModel[DeltaDisclosureOptions]):
+class DeltaDisclosure(ShareRatioModel[DeltaDisclosureOptions]):
     """The privacy model `delta-disclosure`."""
 
     name = "delta-disclosure"
@@ -82,9 +72,10 @@ class DeltaDisclosure(ClassModel[DeltaDisclosureOptions]):
     example = "delta = 2"
     asks = "delta"
     kind = "values"
+    strict = ComparedValues.ALL
 
     def promise(self, options: DeltaDisclosureOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         return (
             f"Guessing the value: the shares of the sensitive values{attribute_phrase(options.sensitive)} in every "
             "group that agrees in the quasi-identifiers differ from those of the whole release by a factor below "
@@ -92,47 +83,59 @@ class DeltaDisclosure(ClassModel[DeltaDisclosureOptions]):
         )
 
     def wording(self, options: DeltaDisclosureOptions) -> ModelWording:
-        """Return the words for the values that are compared."""
+        """Return the words for the compared values."""
         meaning = (
             "bits by which a sensitive value's share differs between a class and the whole release, where it is most"
         )
-        if options.values is ComparedValues.ALL:
+        if self.is_strict(options):
             meaning += "; infinite if a class lacks a value"
         return ModelWording(f"delta over {options.values.value} values", meaning)
 
     def describe_limit(self, options: DeltaDisclosureOptions) -> str:
-        """Return such as `delta < 2`, with which values."""
-        over = " over values that occur" if options.values is ComparedValues.OCCURRING else ""
-        return f"delta < {exact(options.delta)}{over}"
-
-    def strength(self, options: DeltaDisclosureOptions) -> tuple[Fraction | int, ...]:
-        """Return delta and values: the smaller delta is stronger, and all values imply those that occur."""
-        return -options.delta, options.values is ComparedValues.ALL
-
-    def unlimited(self) -> Iterator[DeltaDisclosureOptions]:
-        """Yield all values, and those that occur in a class."""
-        return (DeltaDisclosureOptions(delta=Fraction(1), values=values) for values in ComparedValues)
+        """Return the limit, such as `delta < 2`, with the compared values."""
+        return f"delta < {exact(options.delta)}{'' if self.is_strict(options) else ' over values that occur'}"
 
     def monotone(self, options: DeltaDisclosureOptions) -> bool:
         """Return whether all values are compared: a share in merged classes is a mean of theirs.
 
-        A class that lacks a value, and is not asked about it, makes it rarer in what it is merged with.
+        A class that lacks a value, and need not have it, makes it rarer in the merged class.
         """
-        return options.values is ComparedValues.ALL
+        return self.is_strict(options)
 
-    def classes_satisfying(self, options: DeltaDisclosureOptions, histograms: Histograms) -> Mask:
-        """Return (classes,) which satisfy the requirement; an empty class does."""
-        from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios
+    def within(self, options: DeltaDisclosureOptions, ratios: FrequencyRatios) -> Mask:
+        """Return (classes,) whether every ratio is strictly between 2^-delta and 2^delta."""
+        import numpy as np
 
-        ratios = FrequencyRatios.of(histograms)
-        fine = ratios.within_bits(options.delta)
-        return fine & ratios.complete() if options.values is ComparedValues.ALL else fine
+        from rrpolicy.privacy.classes.entropy import sign_of_logarithm
+        from rrpolicy.privacy.classes.histograms import CLOSE_MARGIN
 
-    def achieved(self, options: DeltaDisclosureOptions, histograms: Histograms, among: Mask) -> Measure:
-        """Return the delta over which some classes (classes,) satisfy every one; infinity if there is none."""
-        from rrpolicy.privacy.classes.frequency_ratios import FrequencyRatios, log2_rounded_up
+        delta, (above, below) = options.delta, _ends(ratios)
+        bits = np.log2(above.astype(np.float64) / below.astype(np.float64))
+        fine: Mask = bits < float(delta)
+        for i in np.flatnonzero(np.abs(bits - float(delta)) <= CLOSE_MARGIN * max(float(delta), 1.0)):
+            powers = [(int(above[i]), delta.denominator), (int(below[i]), -delta.denominator), (2, -delta.numerator)]
+            fine[i] = sign_of_logarithm(powers) < 0
+        return ratios.by_class(fine)
 
-        ratios = FrequencyRatios.of(histograms)
-        if options.values is ComparedValues.ALL and not ratios.complete()[among].all():
-            return Measure(math.inf)
-        return Measure(log2_rounded_up(ratios.furthest(among)))
+    def condition(self, ratios: FrequencyRatios) -> Mask:
+        """Return (classes,) whether a class has every value of the release; an empty one does."""
+        histograms = ratios.histograms
+        mask: Mask = (histograms.distinct == (histograms.whole > 0).sum()) | (histograms.sizes == 0)
+        return mask
+
+    def worst(self, ratios: FrequencyRatios, among: Mask) -> float:
+        """Return the most bits by which a share differs, rounded up."""
+        ratio = ratios.largest(*_ends(ratios), among)
+        with localcontext(prec=DIGITS, rounding=ROUND_CEILING):
+            bits = log_decimal(ratio) / Decimal(2).ln()
+        found = float(bits)
+        if (2**found == ratio and found.is_integer()) or Decimal(found) >= bits:
+            return found
+        return math.nextafter(found, math.inf)
+
+
+def _ends(ratios: FrequencyRatios) -> tuple[Integers, Integers]:
+    """Return (cells,) the larger and the smaller of numerator and denominator."""
+    import numpy as np
+
+    return np.maximum(ratios.numerator, ratios.denominator), np.minimum(ratios.numerator, ratios.denominator)

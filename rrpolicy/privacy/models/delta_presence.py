@@ -1,7 +1,7 @@
-"""delta-presence: how likely somebody of a known population is in the table lies within limits.
+"""delta-presence: the probability that a person of a known population is in the table is within limits.
 
-Of a class with f records of the table and F people of a reference table, f/F of these are in the table; nobody is where
-the table lacks the class. For everybody of the population:
+Of a class with f records of the table and F people of a reference table, f/F of these are in the table; 0 of a class
+that the table lacks. For everybody of the population:
 
     min <= f/F <= max
 
@@ -23,6 +23,7 @@ from pydantic import Field, model_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
+from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -75,7 +76,7 @@ class DeltaPresenceOptions(ClassOptions):
 
     @property
     def needs_reference(self) -> bool:
-        """Return that people are to be counted in a reference table."""
+        """Return that people are counted in a reference table."""
         return True
 
 
@@ -103,7 +104,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
         return f"presence in [{exact(options.min)}, {exact(options.max)}]"
 
     def promise(self, options: DeltaPresenceOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         least = f" or below {percent_rounded_up(options.min)}" if options.min else ""
         return (
             "Presence: nobody who has a list of the population says of a person on it that they are in the table with "
@@ -115,26 +116,26 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
         return -options.max, options.min
 
     def assessors(self) -> tuple[Assessor, ...]:
-        """Return the assessor of products; suppressed tuples agree with everybody, whoever is in the table."""
-        return super().assessors()[:1]
+        """Return no assessor for suppressed tuples: these agree with everybody in or outside the table."""
+        return tuple(assessor for assessor in super().assessors() if assessor.channel is not SuppressionChannel)
 
     def supports(
         self, requirement: Requirement[DeltaPresenceOptions], policy: Policy, axes: Sequence[type[Axis]]
     ) -> str | None:
-        """Refuse a policy for which nobody can be counted, what no classes tell, and `min` of a subgroup."""
+        """Refuse a policy without a population, and `min` for a subgroup."""
         if requirement.where and requirement.options.min > 0:
             return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
         return super().supports(requirement, policy, axes) or population_obstacle(policy)
 
     def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
-        """Yield the largest presence, with the least beside it, where the population was counted."""
+        """Yield the largest and the least presence, if the population was counted."""
         if classes.population is not None and classes.population.standing is Standing.EXACT:
             yield from super().measure(column, classes)
 
     def find(
         self, options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
     ) -> Finding:
-        """Return what classes reach, held against both limits; undecided if nothing is known of the population."""
+        """Return the finding by both limits; undecided if the population is unknown."""
         from rrpolicy.privacy.classes.histograms import largest_ratio
 
         del columns
@@ -148,14 +149,14 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
         most = largest_ratio(records, people, concerned)
         inverse = largest_ratio(people, records, concerned)
         least = Fraction(0) if known.elsewhere or inverse is None else 1 / inverse
-        beside = [
+        companions = [
             Companion("least presence", Measure(round_down(least)), Basis.ORIGINAL, LEAST),
             Companion("absent", Measure(known.elsewhere), Basis.ORIGINAL, ABSENT),
         ]
         passes = presence_within(options, records, people) if limited else None
         each = None if passes is None else passes[: len(classes.sizes)]
         reached = ClassOutcome("", Measure(0.0 if most is None else round_up(most)), each)
-        found = self._conclude(options, [reached], classes, limited=limited, companions=beside)
+        found = self._conclude(options, [reached], classes, limited=limited, companions=companions)
         found = with_population_assumptions(found, classes)
         if len(records) > len(classes.sizes):
             found = replace(found, assumptions=tuple(HIDDEN if a == SUPPRESSED else a for a in found.assumptions))
@@ -175,7 +176,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
 
 
 def _with_suppressed(classes: Classes, known: Population) -> tuple[Integers, Integers, Mask]:
-    """Return (classes,) records, people, and whether they are concerned; the suppressed last, where they are known."""
+    """Return (classes,) records, people, and whether they are concerned; the suppressed last, if they are known."""
     if not classes.suppressed or math.isnan(known.suppressed):
         return classes.sizes, known.n, classes.concerned
     import numpy as np
@@ -186,7 +187,7 @@ def _with_suppressed(classes: Classes, known: Population) -> tuple[Integers, Int
 
 
 def presence_within(options: DeltaPresenceOptions, records: Integers, people: Integers) -> Mask:
-    """Return (classes,) whether min <= records/people <= max, in integers; 0/0 is in any limits."""
+    """Return (classes,) whether min <= records/people <= max, in integers; 0/0 is within all limits."""
     from rrpolicy.privacy.classes.histograms import ratio_at_most
 
     below, above = people * options.min.numerator, records * options.min.denominator

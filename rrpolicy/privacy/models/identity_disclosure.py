@@ -1,8 +1,8 @@
-"""Identity disclosure: how likely an attacker who knows a person's quasi-identifiers picks that person's record.
+"""Identity disclosure: an attacker who knows a person's quasi-identifiers selects the person's record.
 
     link(alpha) = sum_beta P_QI[beta, alpha]^2 / (N lambda_QI[beta]) = R_QI(alpha) / (N pi[alpha])
 
-(Teng, Du 2006, Theorem 3.2). On an untouched or generalised table it is 1 over the size of the group.
+(Teng, Du 2006, Theorem 3.2). On an unmodified or generalised table it is 1 over the size of the group.
 """
 
 from __future__ import annotations
@@ -11,25 +11,8 @@ from rrpolicy.policy.model import Policy, Requirement, Role
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, IdentityDisclosureOptions
 from rrpolicy.privacy.epsilon.scope_loss import ATTACKER_OF_ONE
-from rrpolicy.privacy.model import (
-    EVERY_MODEL,
-    MORE_RECORDS,
-    Assessor,
-    Order,
-    subgroup_obstacle,
-)
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order, subgroup_obstacle
 from rrpolicy.privacy.wording import percent_rounded_up
-
-REFERENCE = "Teng, Du 2006, Theorem 3.2"
-NOT_COVERED = (
-    (
-        "Attackers who know everybody's original values: in tiny tables they link better than the one whom "
-        "`identity-disclosure` speaks of, who knows one person's and the expected shares. 1/k limits them all."
-    ),
-    "What a record tells once it is found: that is attribute disclosure.",
-    MORE_RECORDS,
-    *EVERY_MODEL,
-)
 
 
 class IdentityDisclosure:
@@ -37,7 +20,15 @@ class IdentityDisclosure:
 
     name = NAME
     options = IdentityDisclosureOptions
-    not_covered = NOT_COVERED
+    not_covered = (
+        (
+            "Attackers who know everybody's original values: in tiny tables they link better than the one whom "
+            "`identity-disclosure` speaks of, who knows one person's and the expected shares. 1/k limits them all."
+        ),
+        "What a record tells once it is found: that is attribute disclosure.",
+        MORE_RECORDS,
+        *EVERY_MODEL,
+    )
     example = 'threshold = "1/20"'
 
     def describe(self, options: IdentityDisclosureOptions) -> str:
@@ -51,7 +42,7 @@ class IdentityDisclosure:
         return "limits nothing: no probability exceeds 1" if options.threshold >= 1 else None
 
     def promise(self, options: IdentityDisclosureOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         mean = "" if options.percentile is None else f", on average over the {options.percentile} % most at risk"
         return (
             f"Re-identification: {ATTACKER_OF_ONE} picks that person's record with a probability of at most "
@@ -68,14 +59,13 @@ class IdentityDisclosure:
             return Order.INCOMPARABLE
         return Order.by(old.threshold - new.threshold)
 
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return the assessor for product channels."""
+        return (DISCLOSURE_MODEL.assessor(),)
 
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels."""
-    return (DISCLOSURE_MODEL.assessor(),)
 
-
-def subgroup_problem(requirement: Requirement[IdentityDisclosureOptions], policy: Policy) -> str | None:
-    """Refuse subgroups by what the attacker does not know."""
+def _subgroup_problem(requirement: Requirement[IdentityDisclosureOptions], policy: Policy) -> str | None:
+    """Refuse subgroups by unknown attributes."""
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
     return subgroup_obstacle(requirement, known, "which is no quasi-identifier")
 
@@ -88,9 +78,11 @@ def _disclosure_functions(requirement: Requirement[IdentityDisclosureOptions]) -
         lambda *asked: (identity.linkage_chances(*asked),),
         identity.linkage_finding,
         constraint.linking_constraint,
-        lambda *asked: (minimum_risk.linking_minimum(*asked),),
+        lambda *given: (minimum_risk.linking_minimum(*given),),
         constraint.class_size_test,
     )
 
 
-DISCLOSURE_MODEL = DisclosureModel(NAME, REFERENCE, ADVERSARY, (), subgroup_problem, _disclosure_functions)
+DISCLOSURE_MODEL = DisclosureModel(
+    NAME, "Teng, Du 2006, Theorem 3.2", ADVERSARY, (), _subgroup_problem, _disclosure_functions
+)

@@ -1,4 +1,4 @@
-"""k-anonymity: every released record agrees with k - 1 others at least in all that an attacker knows.
+"""k-anonymity: every released record agrees with at least k - 1 others in everything that an attacker knows.
 
 References:
     Sweeney 2002, "k-Anonymity: A Model for Protecting Privacy", definition 2.
@@ -15,12 +15,7 @@ from pydantic import Field
 from rrpolicy.finding import Measure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, records_at_least
-from rrpolicy.privacy.model import (
-    EVERY_MODEL,
-    MORE_RECORDS,
-    SHARED_VALUE_NOTE,
-    PerClass,
-)
+from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, SHARED_VALUE_NOTE, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Histograms, Mask
@@ -63,7 +58,7 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
         return "limits nothing: every class has one record" if options.k == 1 else None
 
     def promise(self, options: KAnonymityOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         if options.k == 1:
             return "Nothing: with k = 1 a record may be the only one of its kind."
         return (
@@ -87,6 +82,6 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
         return mask
 
     def per_class(self, requirement: Requirement[KAnonymityOptions], policy: Policy) -> tuple[PerClass, ...]:
-        """Return the requirement on single classes, of their sizes alone."""
+        """Return the requirement on single classes, by their sizes alone."""
         del policy
         return (records_at_least(requirement.options.k, requirement),)

@@ -1,7 +1,7 @@
-"""k-map: every released record agrees with k people of the population at least in all that an attacker knows.
+"""k-map: every released record agrees with at least k people of the population in everything that an attacker knows.
 
-Against a reference table, which holds the population, it is counted: F >= k for every class. From a sampling fraction
-pi it is estimated, F = f/pi for a class of f records, and an estimate decides only where the entry says so.
+People are counted in a reference table, which contains the population: F >= k for every class. From a sampling fraction
+pi they are estimated, F = f/pi for a class of f records, and an estimate decides only if the entry states it.
 
 References:
     Sweeney 2001, "Computational Disclosure Control: A Primer on Data Privacy Protection", section 4.3 (k-map).
@@ -34,11 +34,7 @@ from rrpolicy.privacy.classes.class_model import (
     records_at_least,
     with_population_assumptions,
 )
-from rrpolicy.privacy.model import (
-    EVERY_MODEL,
-    SHARED_VALUE_NOTE,
-    PerClass,
-)
+from rrpolicy.privacy.model import EVERY_MODEL, SHARED_VALUE_NOTE, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Mask
@@ -70,12 +66,12 @@ class KMapOptions(ClassOptions):
 
     @property
     def needs_reference(self) -> bool:
-        """Return whether people are to be counted in a reference table: always, unless a fraction is stated."""
+        """Return whether people are counted in a reference table: always, unless a fraction is stated."""
         return self.sampling_fraction is None
 
     @property
     def implied_by(self) -> Fraction:
-        """Return the l from which on l-diversity by frequency implies it: its classes have l records, and people."""
+        """Return the least l whose l-diversity by frequency implies it: its classes have l records, and people."""
         return self.k * (self.sampling_fraction or Fraction(1))
 
 
@@ -101,11 +97,8 @@ class KMap(ClassModel[KMapOptions]):
 
     def describe_limit(self, options: KMapOptions) -> str:
         """Return such as `k >= 5 people of the population`, and that an estimate decides."""
-        how = (
-            ""
-            if options.sampling_fraction is None
-            else f" at a sampling fraction of {exact(options.sampling_fraction)}"
-        )
+        fraction = options.sampling_fraction
+        how = "" if fraction is None else f" at a sampling fraction of {exact(fraction)}"
         decided = ", decided by an estimate" if options.decided_by == "estimate" else ""
         return f"k >= {options.k} people of the population{how}{decided}"
 
@@ -114,7 +107,7 @@ class KMap(ClassModel[KMapOptions]):
         return "limits nothing: every class is of one person at least" if options.k == 1 else None
 
     def promise(self, options: KMapOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         return (
             f"Re-identification: each record fits at least {options.k} people of the population by its "
             "quasi-identifiers" + (", as an estimate has it." if options.decided_by == "estimate" else ".")
@@ -125,24 +118,23 @@ class KMap(ClassModel[KMapOptions]):
         return (options.sampling_fraction is None,)
 
     def strength(self, options: KMapOptions) -> tuple[Fraction | int, ...]:
-        """Return k, the fraction and what decides: a greater k and fraction, and certainty, are stronger."""
+        """Return k, the fraction and the decision: a greater k and fraction, and certainty, are stronger."""
         return options.k, options.sampling_fraction or 0, options.decided_by != "estimate"
 
     def supports(self, requirement: Requirement[KMapOptions], policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        """Refuse an entry for which nobody can be counted, or estimated to decide, and what no classes tell."""
+        """Refuse a policy without a population, and a fraction without an estimate that decides."""
         refused = super().supports(requirement, policy, axes)
-        asked = requirement.options
-        if asked.needs_reference:
+        if requirement.options.needs_reference:
             other = '; or say `sampling_fraction` and `decided_by = "estimate"`'
             return refused or (f"{why}{other}" if (why := population_obstacle(policy)) is not None else None)
-        if refused is None and asked.decided_by != "estimate":
+        if refused is None and requirement.options.decided_by != "estimate":
             return 'a sampling fraction gives an estimate, which decides only beside `decided_by = "estimate"`'
         return refused
 
     def find(
         self, options: KMapOptions, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
     ) -> Finding:
-        """Return what classes reach; undecided where an estimate does not decide, or nothing is known."""
+        """Return the finding; undecided where an estimate does not decide, or the population is unknown."""
         from rrpolicy.privacy.classes.class_population import Population
 
         known = classes.population
@@ -156,14 +148,13 @@ class KMap(ClassModel[KMapOptions]):
         return found
 
     def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
-        """Yield the people in the class of fewest, where the population is known."""
+        """Yield the people in the class of fewest, if the population is known."""
         if classes.population is not None:
             yield from super().measure(column, classes)
 
     def _outcome(
         self, options: KMapOptions, column: Protected | None, classes: Classes, *, limited: bool
     ) -> ClassOutcome:
-        """Return the people in the class of fewest."""
         import numpy as np
 
         del column
@@ -174,14 +165,14 @@ class KMap(ClassModel[KMapOptions]):
         return ClassOutcome("", achieved, known.n >= options.k if limited and known is not None else None)
 
     def per_class(self, requirement: Requirement[KMapOptions], policy: Policy) -> tuple[PerClass, ...]:
-        """Return the requirement on single classes: of people, or by the fraction; monotone, also with suppression."""
+        """Return the requirement on single classes, of people or by the fraction; monotone, also with suppression."""
         del policy
-        asked = requirement.options
-        if asked.sampling_fraction is not None:
-            return (records_at_least(math.ceil(asked.k * asked.sampling_fraction), requirement),)
+        k, fraction = requirement.options.k, requirement.options.sampling_fraction
+        if fraction is not None:
+            return (records_at_least(math.ceil(k * fraction), requirement),)
 
         def enough(records: Ints, people: Ints) -> Mask:
-            mask: Mask = (people >= asked.k) | (records == 0)
+            mask: Mask = (people >= k) | (records == 0)
             return mask
 
         return (replace(records_at_least(1, requirement), people=enough),)

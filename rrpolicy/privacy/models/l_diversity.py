@@ -1,4 +1,4 @@
-"""l-diversity: every equivalence class holds several sensitive values, none of them too common.
+"""l-diversity: every equivalence class has several sensitive values, none of them too frequent.
 
 Of a class of n records with counts r_1 >= … >= r_m > 0 of its sensitive values:
 
@@ -26,6 +26,7 @@ from pydantic import Field, model_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, Protected, SensitiveAttributes
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN
@@ -42,10 +43,10 @@ MEASURES = {
         *EVERY_MODEL,
     )
 }
-"""What the assessors of groups measure besides, with what it does not cover."""
-
+"""The measures of anatomy's assessors, with what they do not cover."""
 
 _MOST_L = 10
+"""The largest l for which c is reported."""
 
 
 class DiversityKind(StrEnum):
@@ -106,7 +107,7 @@ class LDiversityOptions(ClassOptions):
 
     @property
     def limit(self) -> Fraction:
-        """Return what the achieved number is held against: c for `recursive`, else l."""
+        """Return c for `recursive`, else l."""
         return self.l if self.c is None else self.c
 
     @property
@@ -116,14 +117,14 @@ class LDiversityOptions(ClassOptions):
 
     @property
     def implied_by(self) -> Fraction | None:
-        """Return l, by whose frequency a class has l different values and entropy log l; None for `recursive`."""
+        """Return l: by its frequency a class has l different values and entropy log l; None for `recursive`."""
         return None if self.kind is DiversityKind.RECURSIVE else self.l
 
     @property
     def distinct(self) -> int:
-        """Return how many records suffice whose values all differ.
+        """Return the least number of records with distinct values that satisfies it as a group.
 
-        Of n such records distinct, frequency and entropy l are n; recursive (c, l) holds from 1 < c (n - l + 1) on.
+        For n such records distinct, frequency and entropy l are n; recursive (c, l) holds if 1 < c (n - l + 1).
         """
         return math.ceil(self.l) if self.c is None else int(self.l) + math.floor(1 / self.c)
 
@@ -151,8 +152,8 @@ class LDiversity(ClassModel[LDiversityOptions]):
         return "limits nothing: a class whose records all have one value complies" if nothing else None
 
     def promise(self, options: LDiversityOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
-        told = {
+        """Return the guarantee in plain words."""
+        holds = {
             DiversityKind.DISTINCT: f"there are at least {figure(float(options.l))} different sensitive values",
             DiversityKind.ENTROPY: f"the sensitive values are as even as {figure(float(options.l))} equally "
             "frequent ones",
@@ -161,7 +162,7 @@ class LDiversity(ClassModel[LDiversityOptions]):
             f"{figure(float(options.c or 0))} times the records of all values from the {options.l}-th on together",
         }[options.kind]
         of = attribute_phrase(options.sensitive)
-        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {told}{of}."
+        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {holds}{of}."
 
     def wording(self, options: LDiversityOptions) -> ModelWording:
         """Return the words for a kind."""
@@ -184,28 +185,26 @@ class LDiversity(ClassModel[LDiversityOptions]):
         return options.l, _STRENGTH[options.kind], -(options.c or 0)
 
     def out_of_reach(self, options: LDiversityOptions, categories: int) -> tuple[str, str] | None:
-        """Refuse an l above the number of categories: a class shows the values of each attribute by itself."""
+        """Refuse an l above the number of categories of an attribute."""
         return (f"l = {exact(options.l)}", f"l = {categories} at most") if categories < options.l else None
 
     def classes_satisfying(self, options: LDiversityOptions, histograms: Histograms) -> Mask:
         """Return (classes,) which satisfy the requirement; an empty class does."""
         from rrpolicy.privacy.classes.histograms import ratio_at_most
 
-        if options.kind is DiversityKind.DISTINCT:
-            mask: Mask = (histograms.distinct >= int(options.l)) | (histograms.sizes == 0)
-            return mask
         if options.kind is DiversityKind.FREQUENCY:
             return histograms.frequent(options.l)
         if options.kind is DiversityKind.ENTROPY:
             return histograms.entropic(options.l)
-        assert options.c is not None
-        first, tail = histograms.recursive(int(options.l))
-        mask = ratio_at_most(first, tail, options.c, strictly=True)
-        mask |= histograms.sizes == 0
-        return mask
+        if options.c is None:
+            fine: Mask = histograms.distinct >= int(options.l)
+        else:
+            fine = ratio_at_most(*histograms.recursive(int(options.l)), options.c, strictly=True)
+        fine |= histograms.sizes == 0
+        return fine
 
     def achieved(self, options: LDiversityOptions, histograms: Histograms, among: Mask) -> Measure:
-        """Return what the worst of some classes (classes,) reaches; of `recursive` c at l."""
+        """Return the number of the worst of some classes (classes,); for `recursive` c at l."""
         from rrpolicy.privacy.classes.histograms import largest_ratio
 
         kind = options.kind
@@ -230,24 +229,60 @@ class LDiversity(ClassModel[LDiversityOptions]):
             yield LDiversityOptions(kind=kind, l=Fraction(1))
 
     def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
-        """Yield what classes reach of each kind; of `recursive` c at the largest l that any c allows."""
+        """Yield the finding of each kind; for `recursive` c at the largest l that any c permits."""
         yield from super().measure(column, classes)
         if column is None:
             return
         histograms, kind = classes.histograms[column.name], DiversityKind.RECURSIVE
         distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]
         most = int(distinct.min()) if len(distinct) else 1
-        beside = []
+        companions = []
         for l in range(1, min(most, _MOST_L + 1)):
             options = LDiversityOptions(kind=kind, l=Fraction(l), c=Fraction(1))
             reached = self.achieved(options, histograms, classes.concerned)
-            beside.append(Companion(f"c at l = {l}", reached, Basis.RELEASE, MEANINGS[kind]))
+            companions.append(Companion(f"c at l = {l}", reached, Basis.RELEASE, MEANINGS[kind]))
         options = LDiversityOptions(kind=kind, l=Fraction(most), c=Fraction(1))
         outcome = self._outcome(options, column, classes, limited=False)
-        finding = self._conclude(options, [outcome], classes, limited=False, companions=beside)
+        finding = self._conclude(options, [outcome], classes, limited=False, companions=companions)
         words = f"recursive c at l = {most} of {column.name}"
         yield replace(self.rename_by_kind(finding, options), requirement=words)
 
     def monotone_with_suppression(self, options: LDiversityOptions) -> bool:
-        """Return whether values are counted; all kinds are monotone (Machanavajjhala et al. 2007, section 4)."""
+        """Return whether distinct values count; all kinds are monotone (Machanavajjhala et al. 2007, section 4)."""
         return options.kind is DiversityKind.DISTINCT
+
+
+BY_FREQUENCY = f'[[privacy]]\nmodel = "{LDiversity.name}"\n{LDiversity.example}'
+"""An entry that requires it, for hints."""
+
+
+def frequency_l(policy: Policy) -> dict[str, tuple[Fraction, Requirement]]:
+    """Return the greatest required l by frequency of each sensitive attribute, with its entry.
+
+    Args:
+        policy: resolved.
+
+    Returns:
+        attribute -> (l, the entry that requires it), without attributes that no entry protects.
+    """
+    found: dict[str, tuple[Fraction, Requirement]] = {}
+    for requirement in policy.requirements:
+        l = requirement.frequency
+        for name in () if l is None else requirement.protects(policy):
+            if l is not None and (name not in found or l > found[name][0]):
+                found[name] = (l, requirement)
+    return found
+
+
+def group_size(policy: Policy, attribute: str) -> tuple[int, Requirement] | None:
+    """Return the number of records that a group of distinct sensitive values needs, and the entry that requires it.
+
+    Args:
+        policy: resolved.
+        attribute: the sensitive one.
+
+    Returns:
+        None if no entry that such groups satisfy protects the attribute.
+    """
+    sizes = [(r.distinct, r) for r in policy.requirements if attribute in r.protects(policy)]
+    return max(((size, r) for size, r in sizes if size is not None), key=lambda found: found[0], default=None)

@@ -1,4 +1,4 @@
-"""Local differential privacy: what is released of a person is almost as likely had the person been another.
+"""Local differential privacy: a person's released values are almost as likely as if the person were another.
 
 References:
     Kasiviswanathan, Lee, Nissim, Raskhodnikova, Smith 2011 (the definition); for product channels
@@ -8,7 +8,7 @@ References:
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,12 +18,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
-from rrpolicy.privacy.epsilon.ratio_assessor import (
-    MEANING,
-    Scope,
-    compare_with_scope,
-    scoped_assessor,
-)
+from rrpolicy.privacy.epsilon.ratio_assessor import MEANING, Scope, compare_with_scope, scoped_assessor
 from rrpolicy.privacy.epsilon.scope_loss import (
     attribute_epsilon_measure,
     epsilon_of_ratio,
@@ -32,13 +27,7 @@ from rrpolicy.privacy.epsilon.scope_loss import (
     scope_loss,
     unlinkable_measures,
 )
-from rrpolicy.privacy.model import (
-    GROUP_KNOWLEDGE_NOTE,
-    MORE_RECORDS,
-    Assessor,
-    Order,
-    conclude,
-)
+from rrpolicy.privacy.model import GROUP_KNOWLEDGE_NOTE, MORE_RECORDS, Assessor, Order, conclude
 from rrpolicy.privacy.units import count_unit_sizes, k_of_units
 from rrpolicy.report_blocks import figure
 
@@ -47,22 +36,6 @@ if TYPE_CHECKING:
 
     from rrpolicy.source.protocol import Original
 
-NAME = "local-dp"
-NOT_COVERED = (
-    (
-        "How likely a guess is to be right: epsilon limits by which factor the odds may change, e^epsilon; where they "
-        "start is what the attacker knew before."
-    ),
-    MORE_RECORDS,
-    "Other releases of the same people: their epsilons add up, and this epsilon is of one release alone.",
-    (
-        "What the description tells by itself, where it is derived from this table, and that there is a release: "
-        "epsilon is then marked conditional. An attacker who knows all other records may exclude candidates with "
-        "certainty."
-    ),
-    GROUP_KNOWLEDGE_NOTE,
-)
-REFERENCE = "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])"
 ADVERSARY = {
     "record": (
         "Knows all transition matrices, the whole release and everybody else's record; tries to tell any two values of "
@@ -73,10 +46,8 @@ ADVERSARY = {
         "one person; tries to tell any two values of this person's randomised attributes apart."
     ),
 }
-
-
 _OVERFLOW = 700
-"""Above it e^epsilon is no double."""
+"""Above it e^epsilon exceeds a double."""
 MOST_EPSILON = 20
 """Above it odds may change by more than e^20, about 500,000,000: 1 in 1,000,000 becomes 500 to 1."""
 
@@ -94,6 +65,7 @@ class LocalDPOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "local-dp"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    possible: ClassVar = True  # a released value that excludes an original one has an infinite epsilon
 
     epsilon: Rational = Field(description="Bound on the logarithm of the ratio of chances; above 0.")
     scope: Scope = Field(default="record", description=MEANING)
@@ -109,18 +81,26 @@ class LocalDPOptions(BaseModel):
         """Return epsilon."""
         return self.epsilon
 
-    @property
-    def possible(self) -> bool:
-        """Return True: what rules an original value out has an infinite epsilon."""
-        return True
-
 
 class LocalDP:
     """The privacy model `local-dp`."""
 
-    name = NAME
+    name = "local-dp"
     options = LocalDPOptions
-    not_covered = NOT_COVERED
+    not_covered = (
+        (
+            "How likely a guess is to be right: epsilon limits by which factor the odds may change, e^epsilon; where "
+            "they start is what the attacker knew before."
+        ),
+        MORE_RECORDS,
+        "Other releases of the same people: their epsilons add up, and this epsilon is of one release alone.",
+        (
+            "What the description tells by itself, where it is derived from this table, and that there is a release: "
+            "epsilon is then marked conditional. An attacker who knows all other records may exclude candidates with "
+            "certainty."
+        ),
+        GROUP_KNOWLEDGE_NOTE,
+    )
     example = "epsilon = 4"
 
     def describe(self, options: LocalDPOptions) -> str:
@@ -129,54 +109,45 @@ class LocalDP:
 
     def limits_nothing(self, options: LocalDPOptions) -> str | None:
         """Return that an epsilon above `MOST_EPSILON` limits nothing in practice."""
-        nothing = options.epsilon > MOST_EPSILON
-        return (
-            f"limits nothing in practice: odds may change by a factor of {_likelihood_factor(options.epsilon)}"
-            if nothing
-            else None
-        )
+        if options.epsilon <= MOST_EPSILON:
+            return None
+        return f"limits nothing in practice: odds may change by a factor of {_likelihood_factor(options.epsilon)}"
 
     def promise(self, options: LocalDPOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
-        what = "what is released" if options.scope == "record" else "what is released at random"
+        """Return the guarantee in plain words."""
+        values = "what is released" if options.scope == "record" else "what is released at random"
         nothing = ": no protection in practice" if options.epsilon > MOST_EPSILON else ""
         return (
-            f"Whatever an attacker knew before, {what} of a person changes the odds between any two values by a factor "
-            f"of at most {_likelihood_factor(options.epsilon)} (epsilon {figure(float(options.epsilon))}){nothing}."
+            f"Whatever an attacker knew before, {values} of a person changes the odds between any two values by a "
+            f"factor of at most {_likelihood_factor(options.epsilon)} (epsilon {figure(float(options.epsilon))})"
+            f"{nothing}."
         )
 
     def refuses(self, options: LocalDPOptions, policy: Policy) -> str | None:
-        """Return None: a positive epsilon can be asked of any policy."""
+        """Return None: every policy may require a positive epsilon."""
         del options, policy
         return None
 
     def compare(self, old: LocalDPOptions, new: LocalDPOptions) -> Order:
-        """Return how the new requirement stands to the old one; record scope implies attribute scope."""
+        """Compare epsilons and scopes; record scope implies attribute scope."""
         return compare_with_scope(Order.by(old.epsilon - new.epsilon), old.scope, new.scope)
 
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels."""
-    return (
-        scoped_assessor(
-            NAME,
-            REFERENCE,
-            assess,
-            "epsilon is a worst case over all values; it cannot be limited to a subgroup",
-            LocalDP().describe,
-            lambda requirement: float(requirement.options.epsilon / requirement.max_records),
-        ),
-    )
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return the assessor for product channels."""
+        return (
+            scoped_assessor(
+                self.name,
+                "epsilon = sum_a max_u log(max_v P_a[u,v] / min_v P_a[u,v])",
+                assess,
+                "epsilon is a worst case over all values; it cannot be limited to a subgroup",
+                self.describe,
+                lambda requirement: float(requirement.options.epsilon / requirement.max_records),
+            ),
+        )
 
 
 def assess(requirement: Requirement[LocalDPOptions], channel: Product, original: Original | int) -> Finding:
-    """Decide epsilon exactly; the channel is enough.
-
-    Args:
-        requirement: an entry of the model.
-        channel: of the axes that are handled.
-        original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
-    """
+    """Decide epsilon exactly from the channel; a table adds companions, such as the association of columns."""
     options = requirement.options
     exposed = scope_loss(channel, requirement.max_records)
     sizes = count_unit_sizes(requirement, original)

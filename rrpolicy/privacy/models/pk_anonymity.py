@@ -1,4 +1,4 @@
-"""Pk-anonymity: nobody links a person to a released record with a chance above 1/k, whatever he knows of the others.
+"""Pk-anonymity: no attacker links a person to a released record with a probability above 1/k, whatever they know.
 
 References:
     Ikarashi, Kikuchi, Chida, Takahashi 2014, "k-Anonymous Microdata Release via Post Randomisation Method".
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -30,13 +30,7 @@ from rrpolicy.privacy.epsilon.scope_loss import (
     scope_loss,
     unlinkable_measures,
 )
-from rrpolicy.privacy.model import (
-    GROUP_KNOWLEDGE_NOTE,
-    MORE_RECORDS,
-    Assessor,
-    Order,
-    conclude,
-)
+from rrpolicy.privacy.model import GROUP_KNOWLEDGE_NOTE, MORE_RECORDS, Assessor, Order, conclude
 from rrpolicy.privacy.units import count_unit_sizes, k_of_units
 from rrpolicy.privacy.wording import percent_rounded_up
 
@@ -44,23 +38,6 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 NAME = "pk-anonymity"
-REFERENCE = "Ikarashi, Kikuchi, Chida, Takahashi 2014: k = 1 + (N-1) prod_a min cross ratio"
-NOT_COVERED = (
-    (
-        "What a released value says of the person behind it: pk-anonymity limits the chance of finding somebody's "
-        "record, not what the record then tells."
-    ),
-    MORE_RECORDS,
-    (
-        "Other releases of the same people: who links their records multiplies the ratios that k is made of, and may "
-        "tell with certainty of a person who is in one table and not in the other."
-    ),
-    (
-        "What the published parameters tell of a value: k holds whatever they were chosen from, as its attacker knows "
-        "all original records anyway; an epsilon of the same release does not."
-    ),
-    GROUP_KNOWLEDGE_NOTE,
-)
 ADVERSARY = (
     "Knows every person's original values, all transition matrices and the whole release, but not whose record is "
     "which; tries to link one person to one released record."
@@ -71,6 +48,7 @@ class PkAnonymityOptions(BaseModel):
     """What a policy may say under [[privacy]] with model = "pk-anonymity"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
+    possible: ClassVar = True  # a released value that excludes an original one has k = 1
 
     k: Rational = Field(description="No one is linked to a released record with a chance above 1/k; k > 1.")
 
@@ -85,18 +63,28 @@ class PkAnonymityOptions(BaseModel):
         """Return k."""
         return self.k
 
-    @property
-    def possible(self) -> bool:
-        """Return True: what rules an original value out has k = 1."""
-        return True
-
 
 class PkAnonymity:
     """The privacy model `pk-anonymity`."""
 
     name = NAME
     options = PkAnonymityOptions
-    not_covered = NOT_COVERED
+    not_covered = (
+        (
+            "What a released value says of the person behind it: pk-anonymity limits the chance of finding somebody's "
+            "record, not what the record then tells."
+        ),
+        MORE_RECORDS,
+        (
+            "Other releases of the same people: who links their records multiplies the ratios that k is made of, and "
+            "may tell with certainty of a person who is in one table and not in the other."
+        ),
+        (
+            "What the published parameters tell of a value: k holds whatever they were chosen from, as its attacker "
+            "knows all original records anyway; an epsilon of the same release does not."
+        ),
+        GROUP_KNOWLEDGE_NOTE,
+    )
     example = "k = 2"
 
     def describe(self, options: PkAnonymityOptions) -> str:
@@ -104,49 +92,44 @@ class PkAnonymity:
         return f"k >= {exact(options.k)}"
 
     def promise(self, options: PkAnonymityOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         return (
             f"Re-identification: no attacker, not even one {ATTACKER.removeprefix('an attacker ')}, links a person to "
             f"a record with a probability above {percent_rounded_up(1 / options.k)}."
         )
 
     def refuses(self, options: PkAnonymityOptions, policy: Policy) -> str | None:
-        """Return why k is out of reach for a table that the policy admits: it never exceeds the number of records."""
+        """Refuse a k out of reach for a permitted table: it never exceeds the number of records."""
         least = policy.source.min_rows
-        if least is not None and options.k >= least:
-            told = f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits"
-            return f"{told}: ask for a k below {least}, or release more records under a larger `min_rows`"
-        return None
+        if least is None or options.k < least:
+            return None
+        return (
+            f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits: "
+            f"ask for a k below {least}, or release more records under a larger `min_rows`"
+        )
 
     def compare(self, old: PkAnonymityOptions, new: PkAnonymityOptions) -> Order:
-        """Return how the new requirement stands to the old one: the greater k is stronger."""
+        """Compare by k: the greater is stronger."""
         return Order.by(new.k - old.k)
 
-
-def assessors() -> tuple[Assessor, ...]:
-    """Return the assessor for product channels."""
-    made = ratio_assessor(
-        NAME,
-        REFERENCE,
-        assess,
-        units=Basis.ORIGINAL,
-        everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
-        record=lambda _: True,
-        words=lambda requirement: PkAnonymity().describe(requirement.options),
-        cap=epsilon_constraint,
-        ratio=_inverse_root_cross_ratio,
-    )
-    return (replace(made, adversary=ADVERSARY, assumptions=(PUBLIC_RECORDS,)),)
+    def assessors(self) -> tuple[Assessor, ...]:
+        """Return the assessor for product channels."""
+        made = ratio_assessor(
+            self.name,
+            "Ikarashi, Kikuchi, Chida, Takahashi 2014: k = 1 + (N-1) prod_a min cross ratio",
+            assess,
+            units=Basis.ORIGINAL,
+            everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
+            record=lambda _: True,
+            words=lambda requirement: self.describe(requirement.options),
+            cap=_epsilon_cap,
+            ratio=_inverse_root_cross_ratio,
+        )
+        return (replace(made, adversary=ADVERSARY, assumptions=(PUBLIC_RECORDS,)),)
 
 
 def assess(requirement: Requirement[PkAnonymityOptions], channel: Product, original: Original | int) -> Finding:
-    """Decide k by exact rationals; N and the channel are enough where a unit is one record.
-
-    Args:
-        requirement: an entry of the model.
-        channel: of the axes that are handled.
-        original: the table, or N; the table adds how strongly what is assumed unlinkable goes with the rest.
-    """
+    """Decide k by exact rationals, from N and the channel if a unit is one record; a table adds companions."""
     exposed = scope_loss(channel, requirement.max_records)
     sizes = count_unit_sizes(requirement, original)
     basis = Basis.CHANNEL if requirement.max_records == 1 else Basis.ORIGINAL
@@ -167,18 +150,17 @@ def assess(requirement: Requirement[PkAnonymityOptions], channel: Product, origi
     )
 
 
-def epsilon_constraint(requirement: Requirement[PkAnonymityOptions], original: Original | int) -> float:
-    """Return the cap on -log(prod cross ratio)/2, for retention the epsilon that k is equal to: log((N-1)/(k-1))/2.
+def _epsilon_cap(requirement: Requirement[PkAnonymityOptions], original: Original | int) -> float:
+    """Return the cap on -log(prod cross ratio)/2; for retention it is the epsilon equivalent to k.
 
     Of M units with s records each it is log((M-1)/(k-1))/(2 s), the least over all s that occur.
     """
-    k = requirement.options.k
-    caps = (_epsilon_cap(k, size, units) for size, units in (count_unit_sizes(requirement, original) or {}).items())
+    k, sizes = requirement.options.k, count_unit_sizes(requirement, original) or {}
+    caps = (
+        math.log(Fraction(units - 1) / (k - 1)) / (2 * size) if units > 1 else -UNREACHABLE
+        for size, units in sizes.items()
+    )
     return min(caps, default=-UNREACHABLE)
-
-
-def _epsilon_cap(k: Fraction, size: int, units: int) -> float:
-    return math.log(Fraction(units - 1) / (k - 1)) / (2 * size) if units > 1 else -UNREACHABLE
 
 
 def _inverse_root_cross_ratio(axis: Axis) -> float | None:

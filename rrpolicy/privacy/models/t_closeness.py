@@ -1,7 +1,7 @@
-"""t-closeness: the sensitive values of every class are distributed nearly as those of the whole release.
+"""t-closeness: the sensitive values of every class have nearly the distribution of the whole release.
 
-The whole release has all records: suppressed ones are released with their sensitive values, and count. Distances are
-defined in `rrpolicy.privacy.classes.distance`.
+The whole release has all records: suppressed ones are released with their sensitive values, and count.
+`rrpolicy.privacy.classes.distance` defines the distances.
 
 References:
     Li, Li, Venkatasubramanian 2007, "t-Closeness: Privacy Beyond k-Anonymity and l-Diversity", definition 2, section 4.
@@ -65,12 +65,7 @@ class TCloseness(ClassModel[TClosenessOptions]):
 
     name = "t-closeness"
     options = TClosenessOptions
-    not_covered = (
-        FINDING,
-        WHOLE_RELEASE,
-        MORE_KNOWN,
-        *EVERY_MODEL,
-    )
+    not_covered = (FINDING, WHOLE_RELEASE, MORE_KNOWN, *EVERY_MODEL)
     reference = "Li, Li, Venkatasubramanian 2007, definition 2, section 4"
     example = "t = 0.2"
     asks = "t"
@@ -81,7 +76,7 @@ class TCloseness(ClassModel[TClosenessOptions]):
         return "limits nothing: no distance exceeds 1" if options.t >= 1 else None
 
     def promise(self, options: TClosenessOptions) -> str:
-        """Return what holds where it is satisfied, in plain words."""
+        """Return the guarantee in plain words."""
         return (
             f"Guessing the value: the sensitive values{attribute_phrase(options.sensitive)} of every group that agrees "
             "in the quasi-identifiers are spread nearly as those of the whole release, at most "
@@ -102,7 +97,7 @@ class TCloseness(ClassModel[TClosenessOptions]):
         return options.distance, options.sensitive
 
     def unlimited(self) -> Iterator[TClosenessOptions]:
-        """Yield every distance."""
+        """Yield each distance."""
         return (TClosenessOptions(t=Fraction(1), distance=distance) for distance in ValueDistance)
 
     def lacks(self, options: TClosenessOptions, column: Protected) -> tuple[str, str] | None:

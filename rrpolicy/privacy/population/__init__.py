@@ -1,1 +1,1 @@
-"""What a table says of the population that it is of: counts against a reference table, and estimates."""
+"""Risks of the people of a population: counted in a reference table, or estimated."""

@@ -3,9 +3,9 @@
 A class j has f_j records of the table's n and F_j people of the population; J classes.
 
     prosecutor      knows that the person is in the table: 1/f_j; on average over records J/n
-    journalist      knows that the person is in the population: 1/F_j; on average the greater of J/sum F_j, of who picks
-                    a person, and of the marketer's rate, of who picks a record
-    marketer        wants as many people as he can get: the share of records that he links rightly, sum(f_j/F_j)/n
+    journalist      knows that the person is in the population: 1/F_j; on average the greater of J/sum F_j, for an
+                    attacker who selects a person, and of the marketer's rate, for one who selects a record
+    marketer        links as many people as possible: the share of records linked correctly, sum(f_j/F_j)/n
 
 References:
     El Emam, Dankar 2008, "Protecting Privacy Using k-Anonymity" (prosecutor, journalist); Dankar, El Emam 2010, "A
@@ -23,8 +23,8 @@ import numpy as np
 
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY
-from rrpolicy.privacy.population.inverse_size import INDEPENDENT, POSTERIOR, InverseSizePosterior
-from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_measure, related_number
+from rrpolicy.privacy.population.individual_risk import INDEPENDENT, POSTERIOR, InverseSizePosterior
+from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -33,12 +33,13 @@ if TYPE_CHECKING:
 
 REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"
+UNIQUES = "Skinner, Elliot 2002"
 PROSECUTOR_ADVERSARY = "Knows that the person is in the table, and everything that makes a class."
 MARKETER_ADVERSARY = "Links every record of the table to somebody of the population, and is content with a share."
 
 
 def class_size_findings(classes: Classes) -> Iterator[Finding]:
-    """Yield what class sizes alone say; nothing for a table without records."""
+    """Yield the findings on class sizes alone; nothing for a table without records."""
     f, n = classes.sizes, classes.records
     if not n:
         return
@@ -49,80 +50,69 @@ def class_size_findings(classes: Classes) -> Iterator[Finding]:
             related_number("share", alone / n, "of all records, those alone in their class"),
             related_number("in pairs", pairs, "records in a class of two"),
         ],
-        "Skinner, Elliot 2002",
+        UNIQUES,
     )
+    at_highest = int(f.min()) * int((f == f.min()).sum())
     yield measure_finding(
-        *(
-            "prosecutor-risk",
-            "highest probability of a right link",
-            Measure(1 / int(f.min())),
-            PROSECUTOR_ADVERSARY,
-            (),
-        ),
+        *("prosecutor-risk", "highest probability of a right link", Measure(1 / int(f.min()))),
+        *(PROSECUTOR_ADVERSARY, ()),
         [
             related_number("average", len(f) / n, "probability of a right link on average over records"),
             related_number("lowest", 1 / int(f.max()), "probability in the largest class"),
-            related_number(
-                "at the highest", int(f.min()) * int((f == f.min()).sum()), "records in the smallest classes"
-            ),
+            related_number("at the highest", at_highest, "records in the smallest classes"),
         ],
         REFERENCE,
     )
 
 
 def population_findings(classes: Classes, population: Population) -> Iterator[Finding]:
-    """Yield what the population adds; nothing for a table without records."""
+    """Yield the findings that need a population; nothing for a table without records."""
     f, n = classes.sizes, classes.records
     if not n:
         return
     people, standing = population.n, population.standing
     posterior = InverseSizePosterior.of(f, people) if standing is Standing.ESTIMATE else None
-    rests = (population.assumption, *((POSTERIOR, INDEPENDENT) if posterior is not None else ()))
+    assumed = (population.assumption, *((POSTERIOR, INDEPENDENT) if posterior is not None else ()))
 
     def one(place: int) -> Measure:
         value = float(1 / people[place])
         alone = (np.arange(len(f)) == place).astype(np.float64)
-        return Measure(value, standing, 0.0 if posterior is None else posterior.off(alone, value))
+        return Measure(value, standing, 0.0 if posterior is None else posterior.distance(alone, value))
 
     def right(of: float) -> Measure:
         value = float((f / people).sum()) / of
-        return Measure(value, standing, 0.0 if posterior is None else posterior.off(f / of, value))
+        return Measure(value, standing, 0.0 if posterior is None else posterior.distance(f / of, value))
 
-    rate, picked = right(n), _marketer_risk(classes, population)
-    average = picked if picked.value > rate.value else rate
-    smallest = people.min()
+    rate, selected = right(n), _average_over_people(classes, population)
+    average = selected if selected.value > rate.value else rate
+    at_highest = int(f[people == people.min()].sum())
     yield measure_finding(
         *("journalist-risk", "highest probability of a right link", one(int(people.argmin()))),
-        *(POPULATION_ADVERSARY, rests),
+        *(POPULATION_ADVERSARY, assumed),
         [
-            related_measure("average", average, "the greater of the averages over people and over records"),
-            related_measure("lowest", one(int(people.argmax())), "probability in the class of most people"),
-            related_number(
-                "at the highest", int(f[people == smallest].sum()), "records of highest probability", standing
-            ),
+            related_number("average", average, "the greater of the averages over people and over records"),
+            related_number("lowest", one(int(people.argmax())), "probability in the class of most people"),
+            related_number("at the highest", at_highest, "records of highest probability", standing),
         ],
         REFERENCE,
     )
-    likely = [related_measure("right links", right(1), "records linked rightly, in expectation")]
-    said = "expected share of right links"
-    yield measure_finding("marketer-risk", said, rate, MARKETER_ADVERSARY, rests, likely, MARKETER)
+    yield measure_finding(
+        *("marketer-risk", "expected share of right links", rate, MARKETER_ADVERSARY, assumed),
+        [related_number("right links", right(1), "records linked rightly, in expectation")],
+        MARKETER,
+    )
     if standing is Standing.EXACT:
         alone = int((people == 1).sum())
         yield measure_finding(
-            *(
-                "population-uniques",
-                "records of people alone in the population",
-                Measure(float(alone)),
-                POPULATION_ADVERSARY,
-                rests,
-            ),
+            *("population-uniques", "records of people alone in the population", Measure(float(alone))),
+            *(POPULATION_ADVERSARY, assumed),
             [related_number("share", alone / n, "of all records, those of people alone in the population")],
-            "Skinner, Elliot 2002",
+            UNIQUES,
         )
 
 
-def _marketer_risk(classes: Classes, population: Population) -> Measure:
-    """Return J/ΣF, of who picks a person; its error to the first order in that of ΣF."""
+def _average_over_people(classes: Classes, population: Population) -> Measure:
+    """Return J/ΣF; its error to the first order in that of ΣF."""
     total, value = float(population.n.sum()), len(classes.sizes) / float(population.n.sum())
     spread = population.errors(classes.sizes)
     return Measure(value, population.standing, value * math.sqrt(float((spread**2).sum())) / total)

@@ -1,15 +1,15 @@
-"""Special uniques: how few attributes suffice to single a record out (SUDA2), and what that says of a match (DIS-SUDA).
+"""Special uniques: the fewest attributes that single a record out (SUDA2), and the risk of a match (DIS-SUDA).
 
-A set of attributes is a sample unique of a record if nobody else has the record's values in it, and minimal (an MSU) if
-no smaller set inside it is one. With A attributes and MSUs of at most M of them, an MSU of k attributes scores
+A set of attributes is a sample unique of a record if no other record has its values in it, and minimal (an MSU) if no
+proper subset is one. With A attributes and MSUs of at most M of them, an MSU of k attributes scores
 
     w(k) = prod over i = k … min(M, A - 1) of (A - i)
 
-which is (A - k)! where all sizes are looked at; a record's score is the sum over its MSUs, and an attribute's part of
-it the sum over those that it stands in, so that parts add up to more than the whole.
+which is (A - k)! if all sizes are examined. A record's score is the sum over its MSUs, and an attribute's part the sum
+over those that contain it, so that parts sum to more than the whole.
 
 With U uniques in all attributes, P records in pairs and the sampling fraction pi, DIS = pi U/(pi U + (1 - pi) P) is the
-probability that a unique match is right, and DIS-SUDA shares it among the records by s^Q, Q = 1 + (8 - A)/20:
+probability that a unique match is right, and DIS-SUDA divides it among the records by s^Q, Q = 1 + (8 - A)/20:
 
     1/(1 + (U/DIS - U)/(s^Q sum_j s_j^-Q))
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "Elliot et al. 2005; Manning, Haglin, Keane 2008"
 _DENSE = 4
-"""Times the rows up to which codes are counted without sorting them."""
+"""Multiple of the rows up to which codes are counted without a sort."""
 
 
 @frozen
@@ -69,11 +69,11 @@ class DistinctCombinations:
 
 @frozen
 class SpecialUniques:
-    """The minimal sample uniques of the records that are alone with their combination; no other record has one.
+    """The minimal sample uniques of the records with a unique combination; no other record has one.
 
     Attributes:
         score: (uniques,) of each.
-        parts: (uniques, attributes) of the score, from the MSUs that an attribute stands in.
+        parts: (uniques, attributes) of the score, from the MSUs that contain an attribute.
         sizes: (most,) MSUs of 1, 2, … attributes.
     """
 
@@ -83,13 +83,13 @@ class SpecialUniques:
 
 
 def find_special_uniques(found: DistinctCombinations, most: int) -> SpecialUniques:
-    """Find the minimal sample uniques of at most so many attributes, and score them."""
+    """Find the minimal sample uniques of at most `most` attributes, and score them."""
     width, alone = found.codes.shape[1], found.uniques
     score, parts = np.zeros(len(alone)), np.zeros((len(alone), width))
     sizes = np.zeros(most, dtype=np.int64)
     unique: dict[tuple[int, ...], Mask] = {}
     for size in range(1, most + 1):
-        weight = _msu_weight(size, most, width)
+        weight = float(math.prod(width - i for i in range(size, min(most, width - 1) + 1)))
         before, unique = unique, {}
         for places in combinations(range(width), size):
             single = _is_single(found, places)[alone]
@@ -104,14 +104,9 @@ def find_special_uniques(found: DistinctCombinations, most: int) -> SpecialUniqu
 
 
 def dis_suda(score: Array, width: int, uniques: int, paired: int, fraction: Fraction) -> Array:
-    """Return the probability that a match with each unique is right; 0 without an MSU.
+    """Return (uniques,) the probability that a match is right, 0 without an MSU, for (uniques,) scores.
 
-    Args:
-        score: (uniques,) of `special_uniques`.
-        width: attributes.
-        uniques: U.
-        paired: P, records in pairs.
-        fraction: pi, in (0, 1].
+    The arguments are A, U, P and pi in (0, 1].
     """
     pi, q = float(fraction), 1 + (8 - width) / 20
     right = pi * uniques / (pi * uniques + (1 - pi) * paired)
@@ -122,28 +117,18 @@ def dis_suda(score: Array, width: int, uniques: int, paired: int, fraction: Frac
 
 
 def suda_finding(found: DistinctCombinations, most: int, fraction: Fraction | None, assumption: str) -> Finding:
-    """Return what the special uniques of a table say.
+    """Return the finding on special uniques of a table, with MSUs of at most `most` attributes.
 
-    Args:
-        found: its combinations.
-        most: attributes of an MSU at most.
-        fraction: the share of the population that is in the table; None if that is not known.
-        assumption: what the fraction rests on.
+    `fraction` is the share of the population that is in the table, under the assumption; None if unknown.
     """
     special = find_special_uniques(found, most)
     highest = Measure(float(special.score.max(initial=0.0)))
-    companions = [
-        related_number(
-            "records with one", int((special.score > 0).sum()), f"with a unique in {most} attributes at most"
-        ),
-        *(
-            related_number(
-                f"uniques of {size}", n, f"minimal sample uniques of so many attributes ({size}), over all records"
-            )
-            for size, n in enumerate(special.sizes.tolist(), 1)
-        ),
-        *_score_contributions(found, special),
-    ]
+    with_one = int((special.score > 0).sum())
+    companions = [related_number("records with one", with_one, f"with a unique in {most} attributes at most")]
+    for size, n in enumerate(special.sizes.tolist(), 1):
+        meaning = f"minimal sample uniques of so many attributes ({size}), over all records"
+        companions.append(related_number(f"uniques of {size}", n, meaning))
+    companions += _score_contributions(found, special)
     if fraction is not None and len(special.score):
         paired = 2 * int((found.n == 2).sum())  # noqa: PLR2004 pairs
         likely = dis_suda(special.score, found.codes.shape[1], len(special.score), paired, fraction)
@@ -152,13 +137,13 @@ def suda_finding(found: DistinctCombinations, most: int, fraction: Fraction | No
             related_number("DIS-SUDA, highest", likely.max(), meaning, Standing.ESTIMATE),
             related_number("DIS-SUDA, average", likely.mean(), f"{meaning}, over unique records", Standing.ESTIMATE),
         ]
-    rests = () if fraction is None else (assumption,)
-    said = f"highest score over minimal sample uniques of {most} attributes at most"
-    return measure_finding("suda2", said, highest, PROSECUTOR_ADVERSARY, rests, companions, REFERENCE)
+    assumed = () if fraction is None else (assumption,)
+    quantity = f"highest score over minimal sample uniques of {most} attributes at most"
+    return measure_finding("suda2", quantity, highest, PROSECUTOR_ADVERSARY, assumed, companions, REFERENCE)
 
 
 def _score_contributions(found: DistinctCombinations, special: SpecialUniques) -> Iterator[Companion]:
-    """Yield the share of the total score by attribute, and of an attribute's by the values that take part."""
+    """Yield the share of the total score by attribute, and of an attribute's score by value."""
     total, by_attribute = special.score.sum(), special.parts.sum(axis=0)
     if not total:
         return
@@ -175,12 +160,8 @@ def _score_contributions(found: DistinctCombinations, special: SpecialUniques) -
                 yield related_number("contribution", part / by_attribute[place], level, of=f"{name}{VALUE}{value}")
 
 
-def _msu_weight(size: int, most: int, width: int) -> float:
-    return float(math.prod(width - i for i in range(size, min(most, width - 1) + 1)))
-
-
 def _is_single(found: DistinctCombinations, places: Sequence[int]) -> Mask:
-    """Return (combinations,) whether one record alone has a combination's values in some attributes."""
+    """Return (combinations,) whether only one record has a combination's values in some attributes."""
     key = np.zeros(len(found.n), dtype=np.int64)
     span = 1
     for place in places:

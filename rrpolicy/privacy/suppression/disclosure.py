@@ -1,13 +1,14 @@
-"""Disclosure through a release by tuple suppression, exactly: who was suppressed is fixed by the plan.
+"""Exact disclosure through a release by tuple suppression: the plan determines who was suppressed.
 
-Of n people with the quasi-identifiers alpha and, of these, n_u with the sensitive value u, k and k_u are released as
-they are and m and m_u as `*`; M and M_u are suppressed in all. The attacker on alpha draws a released record by the
+Of n people with the quasi-identifiers alpha and, of these, n_u with the sensitive value u, k and k_u are released
+unmodified and m and m_u as `*`; M and M_u are suppressed in all. The attacker on alpha draws a released record by the
 posterior of alpha given its released quasi-identifiers: a kept record of alpha with weight 1, a suppressed one with
 weight m/M. So
 
     risk(alpha, u) = (k_u + m_u m/M)/n        success(alpha, u) = (k_u + M_u m/M)/n        link = risk(alpha, u)/n_u
 
-the formulas of Guo, Ying and Wu (2011, eq. 6-9) and of Teng and Du (2006, theorem 3.2) with this channel's law.
+the formulas of Guo, Ying and Wu (2011, eq. 6-9) and of Teng and Du (2006, theorem 3.2) with this channel's
+distribution.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
-from rrpolicy.privacy.classes.suppressed_tuples import planned_classes
+from rrpolicy.privacy.classes.equivalence import expected_tuple_classes
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
 from rrpolicy.privacy.disclosure.identity import LinkageChances, linkage_finding
@@ -44,7 +45,7 @@ CLASS = (
 
 @frozen(slots=False)
 class SuppressedCounts:
-    """Who was suppressed, group by group.
+    """The suppressed people of every group.
 
     Attributes:
         evidence: the groups of the original table.
@@ -57,10 +58,19 @@ class SuppressedCounts:
     @property
     def chance(self) -> tuple[Ints, Ints]:
         """Return (groups, values) numerator, and (groups,) denominator, of the risk."""
+        return self._ratio(self.moved)
+
+    @property
+    def success(self) -> tuple[Ints, Ints]:
+        """Return (groups, values) numerator, and (groups,) denominator, of the success."""
+        return self._ratio(self.moved.sum(axis=0))
+
+    def _ratio(self, read: Ints) -> tuple[Ints, Ints]:
+        """Return k_u M + x_u m over n M, with x the suppressed records in which the attacker reads the value."""
         gone = self.moved.sum(axis=1)
         every = max(int(gone.sum()), 1)
         kept = self.evidence.histograms - self.moved
-        return kept * every + self.moved * gone[:, None], self.evidence.n * every
+        return kept * every + read * gone[:, None], self.evidence.n * every
 
     @property
     def read(self) -> Array:
@@ -72,7 +82,7 @@ class SuppressedCounts:
 
     @property
     def worst(self) -> float:
-        """Return max Pr(own cell | released cell): 1 for a record that is released as it is."""
+        """Return max Pr(own cell | released cell): 1 for a record that is released unmodified."""
         if int(self.moved.sum()) < self.evidence.records:
             return 1.0
         return float((self.moved / np.maximum(self.moved.sum(axis=0), 1)).max(initial=0.0))
@@ -80,7 +90,7 @@ class SuppressedCounts:
 
 @frozen(slots=False)
 class SuppressionRisks(AttributeRisks):
-    """Risks with who was suppressed."""
+    """Risks with the suppressed people."""
 
     parting: SuppressedCounts
 
@@ -93,13 +103,13 @@ class SuppressionRisks(AttributeRisks):
 
     @property
     def own(self) -> tuple[Array, Array]:
-        """Return ones: sensitive values are released as they are."""
+        """Return ones: sensitive values are released unmodified."""
         ones = np.ones(len(self.group))
         return ones, ones
 
     @cached_property
     def success(self) -> tuple[Array, Array]:
-        """Return (k,) the chance that the true value is read, twice."""
+        """Return (k,) the probability of reading the true value, as lower and upper bound."""
         read = self.parting.read[self.group, self.value]
         return read, read
 
@@ -109,61 +119,54 @@ class SuppressionRisks(AttributeRisks):
         return self.parting.worst
 
     def reads_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells the chance to read a true value exactly."""
-        gone, every = self.parting.moved.sum(axis=1), max(int(self.parting.moved.sum()), 1)
-        kept, of_value = self.evidence.histograms - self.parting.moved, self.parting.moved.sum(axis=0)
-
-        def read(i: int) -> Fraction:
-            g, u = int(self.group[i]), int(self.value[i])
-            return Fraction(int(kept[g, u]) * every + int(of_value[u]) * int(gone[g]), int(self.evidence.n[g]) * every)
-
-        return read
+        """Return a function that computes a success exactly."""
+        return _exact_ratio(self.parting.success, self.group, self.value)
 
     def risk_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells a risk exactly."""
-        return _exact_risk(self.parting, self.group, self.value, each=False)
+        """Return a function that computes a risk exactly."""
+        return _exact_ratio(self.parting.chance, self.group, self.value)
 
 
 @frozen(slots=False)
 class SuppressionLinks(LinkageChances):
-    """Chances of linking, of each group and sensitive value: of different shares of such people records are suppressed.
+    """Probabilities of linking with the suppressed people, by group and sensitive value.
 
     Attributes:
-        parting: the suppressed records.
+        parting: the suppressed people.
     """
 
     parting: SuppressedCounts
 
     @cached_property
     def link(self) -> Array:
-        """Return (k,) chances."""
+        """Return (k,) probabilities."""
         top, bottom = self.parting.chance
         link: Array = top[self.group, self.value] / (bottom[self.group] * self.people)
         return link
 
     def exactly(self) -> Callable[[int], Fraction | None]:
-        """Return what tells a chance exactly."""
-        return _exact_risk(self.parting, self.group, self.value, each=True)
+        """Return a function that computes a probability exactly."""
+        risk = _exact_ratio(self.parting.chance, self.group, self.value)
+        return lambda i: risk(i) / int(self.people[i])
 
     def beside(self) -> tuple[Companion, ...]:
         """Return nothing: who was suppressed is fixed."""
         return ()
 
 
-def _exact_risk(parting: SuppressedCounts, group: Ints, value: Ints, *, each: bool) -> Callable[[int], Fraction | None]:
-    top, bottom = parting.chance
-
-    def chance(i: int) -> Fraction:
-        g, u = int(group[i]), int(value[i])
-        people = int(parting.evidence.histograms[g, u]) if each else 1
-        return Fraction(int(top[g, u]), int(bottom[g]) * people)
-
-    return chance
+def _exact_ratio(of: tuple[Ints, Ints], group: Ints, value: Ints) -> Callable[[int], Fraction]:
+    top, bottom = of
+    return lambda i: Fraction(int(top[group[i], value[i]]), int(bottom[group[i]]))
 
 
 def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
-    """Assess attribute disclosure, or identity disclosure, as the requirement asks."""
-    further = smallest_class_measure(requirement, channel, original)
+    """Assess attribute disclosure, or identity disclosure, as the requirement states.
+
+    A companion is 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table).
+    """
+    sizes = expected_tuple_classes(requirement, channel, original).sizes
+    least = Measure(float(1 / sizes.min()) if len(sizes) else 0.0)
+    further = (Companion("1/smallest class", least, Basis.RELEASE, CLASS, chance_of=Risk.LINKING),)
     if isinstance(requirement.options, AttributeDisclosureOptions):
         return attribute_finding(requirement, (attribute_risks(requirement, channel, original),), (), further)
     return linkage_finding(requirement, (linkage_chances(requirement, channel, original),), (), further)
@@ -176,51 +179,41 @@ def disclosure_verdict(requirement: Requirement, channel: SuppressionChannel, or
 
 
 def attribute_risks(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionRisks:
-    """Return every risk that an entry of `attribute-disclosure` speaks of."""
-    parted = suppressed_counts(channel, original)
-    evidence, column = parted.evidence, channel.sensitive
+    """Return all risks that an entry of `attribute-disclosure` limits."""
+    parting = suppressed_counts(channel, original)
+    evidence, column = parting.evidence, channel.sensitive
     group, value = np.nonzero(subgroup_mask(evidence, requirement, column.attribute, column.labels))
     people = evidence.histograms[group, value]
     limits = tuple(requirement.options.limit_of(label) for label in column.labels)
     share = people / evidence.n[group]
     kind = requirement.options.measure
     return SuppressionRisks(
-        column.attribute, evidence, column.labels, group, value, people, share, limits, kind, parted
+        column.attribute, evidence, column.labels, group, value, people, share, limits, kind, parting
     )
 
 
 def linkage_chances(requirement: Requirement, channel: SuppressionChannel, original: Original) -> SuppressionLinks:
-    """Return every chance of being linked that an entry of `identity-disclosure` speaks of."""
-    parted = suppressed_counts(channel, original)
-    evidence = parted.evidence
+    """Return all probabilities of linking that an entry of `identity-disclosure` limits."""
+    parting = suppressed_counts(channel, original)
+    evidence = parting.evidence
     group, value = np.nonzero(subgroup_mask(evidence, requirement, None, ()))
     people, share, options = evidence.histograms[group, value], 1 / evidence.n[group], requirement.options
     limits = (options.threshold,) * evidence.histograms.shape[1]
-    return SuppressionLinks("", evidence, (), group, value, people, share, limits, options.percentile, parted)
+    return SuppressionLinks("", evidence, (), group, value, people, share, limits, options.percentile, parting)
 
 
 def suppressed_counts(channel: SuppressionChannel, original: Original) -> SuppressedCounts:
-    """Return who was suppressed.
+    """Return the suppressed people.
 
     Raises:
-        DataError: RR334 if the table has not the records that are to be suppressed.
+        DataError: RR334 if the table lacks records that are to be suppressed.
     """
     channel.released(original)
     known = tuple(Identity.of(c.attribute, c.labels[:-1]) for c in channel.known)
-    evidence = gather_evidence(
-        original, KnownAndSensitive(known, (), Identity.of(channel.sensitive.attribute, channel.sensitive.labels))
-    )
+    sensitive = Identity.of(channel.sensitive.attribute, channel.sensitive.labels)
+    evidence = gather_evidence(original, KnownAndSensitive(known, (), sensitive))
     place = {codes: group for group, codes in enumerate(map(tuple, evidence.values.tolist()))}
     moved = np.zeros_like(evidence.histograms)
     for *codes, value, n in channel.moved or ():
         moved[place[tuple(codes)], value] += n
     return SuppressedCounts(evidence, moved)
-
-
-def smallest_class_measure(
-    requirement: Requirement, channel: SuppressionChannel, original: Original
-) -> tuple[Companion, ...]:
-    """Return 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table)."""
-    sizes = planned_classes(requirement, channel, original).sizes
-    least = float(1 / sizes.min()) if len(sizes) else 0.0
-    return (Companion("1/smallest class", Measure(least), Basis.RELEASE, CLASS, chance_of=Risk.LINKING),)
