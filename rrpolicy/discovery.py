@@ -77,13 +77,7 @@ def load_registry(
 def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
     """Import the built-ins, and the plugins of a release that the caller allows; the rest is absent.
 
-    Args:
-        stated: the software of the release, as stated by it.
-        allowed: distributions that the caller lists, as PEP 508 requirements.
-
-    Raises:
-        PolicyError: RR229 if an entry is not a PEP 508 requirement.
-        RefusedError: as `load_registry`.
+    `allowed` are distributions that the caller lists, as PEP 508 requirements. Errors are those of `load_registry`.
     """
     trusted = {canonicalize_name(_parse_requirement(text, None).name): text for text in allowed}
     named = sorted({canonicalize_name(plugin.distribution) for plugin in stated.plugins} & trusted.keys())
@@ -159,7 +153,6 @@ def _find_entry_points(
 
 
 def _refuse_shared_names(wanted: Iterable[PluginRequest]) -> None:
-    """Refuse two distributions that declare the same entry point: pluggy would silently keep the first."""
     owner: dict[str, str] = {}
     for w in wanted:
         for entry in w.entries:

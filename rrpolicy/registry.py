@@ -90,12 +90,8 @@ class Registry:
     def __init__(self, plugins: Sequence[tuple[str, object]], infos: Sequence[PluginInfo]) -> None:
         """Register already imported plugins; use `load_registry` to find them.
 
-        Args:
-            plugins: (entry-point name, module or object with hook implementations).
-            infos: their distributions and versions, in the same order.
-
-        Raises:
-            RefusedError: RR406 if a plugin implements an unknown hook.
+        `plugins` are (entry-point name, module or object with hook implementations), `infos` their distributions in the
+        same order.
         """
         self._manager = pluggy.PluginManager(GROUP)
         self._manager.add_hookspecs(hookspecs)
@@ -121,15 +117,10 @@ class Registry:
         return tuple(sorted(caller.name for caller in callers))
 
     def _whose(self, name: str) -> str:
-        """Return a plugin's name with its distribution, for messages."""
         return next((f"'{name}' of '{i.distribution}'" for i in self.plugins if i.name == name), f"'{name}'")
 
     def _call(self, hook: str, what: str) -> list[tuple[str, Any]]:
-        """Return (plugin name, offered part) of every plugin, in the order of registration; call each hook once.
-
-        Raises:
-            RefusedError: RR406 if a hook fails, or offers a part of another kind.
-        """
+        """Return (plugin name, offered part) of every plugin, in the order of registration; call each hook once."""
         if hook in self._called:
             return self._called[hook]
         offered: list[tuple[str, Any]] = []
@@ -244,14 +235,7 @@ class Registry:
         return {scheme: source for scheme, (_, source) in schemes.items()}
 
     def holding(self, plugins: Mapping[str, object]) -> Registry:
-        """Return the registry with the caller's plugins in addition to those that were found.
-
-        Args:
-            plugins: modules or objects with hook implementations, by name.
-
-        Raises:
-            RefusedError: RR406 if one implements an unknown hook.
-        """
+        """Return the registry with the caller's plugins in addition to those that were found."""
         found = [(info.name, self._manager.get_plugin(info.name)) for info in self.plugins]
         held = [PluginInfo(name, name, "", ()) for name in plugins]
         whole = Registry([*found, *plugins.items()], [*self.plugins, *held])
@@ -259,11 +243,7 @@ class Registry:
 
     @cached_property
     def codes(self) -> Mapping[str, str]:
-        """Return the pages on codes of plugins, by code.
-
-        Raises:
-            RefusedError: RR405 if a code is one of rrpolicy's or of two plugins, RR406 if it is no code.
-        """
+        """Return the pages on codes of plugins, by code."""
         found: dict[str, tuple[str, str]] = {}
         for plugin, offered in self._call("rrpolicy_codes", "page on a code"):
             wrong = type_mismatch(offered, tuple[str, str])
@@ -293,9 +273,8 @@ class Registry:
     def beside(self, unlisted: Iterable[str], absent: Iterable[MissingPlugin] = ()) -> Registry:
         """Return the registry with the plugins that are not loaded, for messages.
 
-        Args:
-            unlisted: installed distributions that no policy or call lists.
-            absent: plugins that a plan or a release was made with.
+        `unlisted` are installed distributions that no policy or call lists, `absent` plugins that a plan or a release
+        was made with.
         """
         found = copy(self)
         found.unlisted, found.absent = tuple(unlisted), tuple(absent)
@@ -303,11 +282,7 @@ class Registry:
 
     @contextmanager
     def naming_absent(self) -> Iterator[None]:
-        """Add to errors on unknown names in a document the absent plugins that may offer them.
-
-        Raises:
-            RefusedError: RR404 or RR412.
-        """
+        """Add to errors on unknown names in a document the absent plugins that may offer them."""
         try:
             yield
         except MissingNameError as error:
@@ -317,12 +292,8 @@ class Registry:
     def refuse_absent(self, what: str, name: str) -> None:
         """Refuse a name that no loaded plugin offers, if an absent plugin may.
 
-        Args:
-            what: kind of the part; a key of `HOOKS`.
-            name: of the part.
-
-        Raises:
-            RefusedError: RR404 if the plugin is not installed, RR412 if the caller does not allow it.
+        `what` is a key of `HOOKS`. Raises RefusedError: RR404 if the plugin is not installed, RR412 if the caller does
+        not allow it.
         """
         may = [absent for absent in self.absent if HOOKS[what] in absent.plugin.hooks]
         if may:
@@ -332,11 +303,7 @@ class Registry:
 
     @contextmanager
     def naming_engines(self) -> Iterator[None]:
-        """Add to errors on tables that no loaded engine opens (RR301) the plugins that may.
-
-        Raises:
-            DataError: as raised, with these plugins.
-        """
+        """Add to errors on tables that no loaded engine opens (RR301) the plugins that may."""
         try:
             yield
         except DataError as error:
@@ -367,11 +334,6 @@ class Registry:
         return offered
 
     def _assessors(self, model: str, channel: type[Channel]) -> tuple[tuple[str, Assessor], ...]:
-        """Return (plugin name, assessor) of one model on one channel.
-
-        Raises:
-            RefusedError: RR405 if two assessors cover the same requirement.
-        """
         if (model, channel) in self._known:
             return self._known[model, channel]
         kinds = {"", *(vars(c).get("kind") for c in channel.__mro__)}
@@ -429,11 +391,9 @@ class Registry:
     def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
         """Return the assessor of a requirement for the planned channel of a mechanism.
 
-        Raises:
-            PolicyError: RR228 if there is no assessor or it refuses, RR227 if it refuses the grouping of attributes,
-                RR223 if an estimate is to decide and there is none, RR246 if it covers single records and a unit may
-                have several: never a silent pass.
-            RefusedError: RR404 or RR412 if there is no assessor, and an absent plugin may offer it.
+        Raises PolicyError: RR228 if there is no assessor or it refuses, RR227 if it refuses the grouping of attributes,
+        RR223 if an estimate is to decide and there is none, RR246 if it covers single records and a unit may have
+        several. It never passes silently.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))
         reasons: list[str] = []
@@ -464,11 +424,9 @@ class Registry:
 
 
 def _other_names(thing: Any) -> tuple[str, ...]:
-    """Return the aliases of an offered part, each once."""
     names = (thing.recorded, *thing.aliases) if isinstance(thing, Offer) else ()
     return tuple(dict.fromkeys(name for name in names if name and name != thing.name))
 
 
 def _options_classes(things: LazyMapping[Any]) -> LazyMapping[type[BaseModel]]:
-    """Return the options class of each part; a part is imported only when its class is looked up."""
     return LazyMapping(dict.fromkeys(things), lambda name, _: things[name].options, things.aliases)

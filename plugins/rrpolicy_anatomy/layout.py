@@ -38,11 +38,7 @@ class AnatomyLayout:
 
 
 def read_layout(policy: Policy) -> AnatomyLayout:
-    """Return the layout.
-
-    Raises:
-        PolicyError: RR298, RR299 and RR571, all problems at once.
-    """
+    """Return the layout."""
     problems = list(_attribute_problems(policy))
     if problems:
         raise PolicyError(problems)

@@ -20,11 +20,7 @@ class Anatomy:
     options = AnatomyOptions
 
     def outline(self, options: AnatomyOptions, policy: Policy) -> Outline:
-        """Return dealt groups; the channel itself if all domains are known.
-
-        Raises:
-            PolicyError: RR298, RR299, RR571.
-        """
+        """Return dealt groups; the channel itself if all domains are known."""
         del options
         layout = read_layout(policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
@@ -32,12 +28,7 @@ class Anatomy:
         return Outline(AnatomyChannel, fixed=fixed, derived=(GROUP_SIZES,))
 
     def plan(self, options: AnatomyOptions, task: Task) -> Proposal:
-        """Return the channel.
-
-        Raises:
-            PolicyError: RR298, RR299, RR571; RR255 if a domain is observed and only the number of records is given.
-            RequirementError: RR106 if the table is not eligible.
-        """
+        """Return the channel."""
         from rrpolicy_anatomy.plan import propose
 
         del options

@@ -20,12 +20,7 @@ from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
 
 
 def propose(task: Task) -> Proposal:
-    """Return the channel with remarks on it.
-
-    Raises:
-        PolicyError: RR298, RR299, RR571, RR255.
-        RequirementError: RR106.
-    """
+    """Return the channel with remarks on it."""
     layout = read_layout(task.policy)
     eligible: dict[str, int] = {}
     if not isinstance(task.original, int):

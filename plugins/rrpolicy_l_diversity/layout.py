@@ -41,11 +41,7 @@ class GeneralisationLayout:
 
 
 def read_layout(options: GeneralisationOptions, policy: Policy) -> GeneralisationLayout:
-    """Return the inputs of the generalisation.
-
-    Raises:
-        PolicyError: RR290 to RR292, all problems at once.
-    """
+    """Return the inputs of the generalisation."""
     attributes = class_attributes(policy)
     problems = [
         *_attribute_problems(policy, attributes),
@@ -72,7 +68,6 @@ def _attribute_weight(options: GeneralisationOptions, attribute: Attribute) -> F
 
 
 def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
-    """Return problems of attributes that cannot define classes."""
     if not policy.with_role(Role.QUASI_IDENTIFIER):
         hint = 'give what others may know of a person the role "quasi-identifier"'
         return [Problem("RR290", "the policy names no quasi-identifier", policy.place("mechanism"), hint=hint)]
@@ -86,7 +81,6 @@ def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> li
 
 
 def _option_problems(options: GeneralisationOptions, policy: Policy) -> list[Problem]:
-    """Return problems of options that do not belong to the algorithm, or contradict each other."""
     found = []
     given = [key for key in ONLY_FULL_DOMAIN if key in options.model_fields_set and getattr(options, key)]
     if options.algorithm != "full-domain":
@@ -123,7 +117,6 @@ def _level_problems(options: GeneralisationOptions, policy: Policy) -> list[Prob
 
 
 def _label_problems(policy: Policy) -> list[Problem]:
-    """Return problems of categories with the name of a suppressed value."""
     found = []
     for attribute in class_attributes(policy):
         levels = recoded(attribute).levels if attribute.domain else ()

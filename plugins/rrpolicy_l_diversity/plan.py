@@ -29,12 +29,7 @@ MERGE = "give it a `hierarchy` that merges neighbours, as `rrpolicy init --mecha
 
 
 def propose(options: GeneralisationOptions, task: Task) -> Proposal:
-    """Return the channel, the origins of its levels, and remarks on the choice.
-
-    Raises:
-        PolicyError: RR290 to RR292, RR255.
-        RequirementError: RR105.
-    """
+    """Return the channel, the origins of its levels, and remarks on the choice."""
     layout = read_layout(options, task.policy)
     if layout.fixed:
         levels = tuple(_level_remarks(layout, [r.chosen[0] for r in layout.attributes]))
@@ -79,7 +74,6 @@ def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayou
 
 
 def _level_origins(layout: GeneralisationLayout) -> dict[str, Origin]:
-    """Return the origin of each quasi-identifier's level."""
     return {
         r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
         for r in layout.attributes

@@ -19,13 +19,7 @@ from rrpolicy_pram.layout import (
 def build(layout: PramLayout, policy: Policy) -> Product:
     """Return the channel; unknown parameters have a keep probability of 1.
 
-    Args:
-        layout: every rule complete except for unknown parameters, every domain known.
-        policy: for the released attributes, in their order.
-
-    Raises:
-        PolicyError: RR236 if an invariant matrix cannot be written.
-        ValueError: if a domain or a marginal is unknown.
+    Every domain of the layout must be known.
     """
     return Product.of(policy.released, [_treatment_axis(t) for t in layout.treatments if t.exchanges])
 

@@ -18,14 +18,7 @@ MAX_COMBINATIONS = 4096
 def read_groups(
     options: PramOptions, policy: Policy, names: Sequence[str], complaints: ProblemCollector
 ) -> tuple[tuple[Attribute, ...], ...]:
-    """Return groups of attributes randomised as one; attributes that no group names are alone (RR530).
-
-    Args:
-        options: their `together`.
-        policy: its order of attributes is that of each group.
-        names: of the randomised attributes.
-        complaints: collects problems.
-    """
+    """Return groups of attributes randomised as one; attributes that no group names are alone (RR530)."""
     seen: set[str] = set()
     groups: list[tuple[Attribute, ...]] = []
     for index, group in enumerate(options.together):
@@ -78,11 +71,8 @@ def _single_attribute_options(group: Sequence[Attribute], options: PramOptions) 
 def product_blocks(parts: Sequence[tuple[tuple[int, ...], ...]]) -> tuple[tuple[int, ...], ...]:
     """Return the blocks of combinations: those whose categories are in the same block of each attribute.
 
-    Args:
-        parts: of each attribute the codes of its blocks.
-
-    Returns:
-        positions in the C-order product of the domains.
+    `parts` has the codes of the blocks of each attribute; the result has positions in the C-order product of the
+    domains.
     """
     sizes = [sum(map(len, blocks)) for blocks in parts]
     steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]

@@ -20,11 +20,7 @@ from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
 
 
 def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
-    """Return the treatment of each released attribute.
-
-    Raises:
-        PolicyError: RR230 to RR237, RR530, RR531, all problems at once.
-    """
+    """Return the treatment of each released attribute."""
     complaints = ProblemCollector(policy)
     names = _randomised_names(options, policy, complaints)
     groups = read_groups(options, policy, names, complaints)
@@ -46,7 +42,6 @@ def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
 
 
 def _randomised_names(options: PramOptions, policy: Policy, complaints: ProblemCollector) -> tuple[str, ...]:
-    """Return the names of the attributes that can be randomised as the options require."""
     asked = options.attributes
     if asked is None:
         asked = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
@@ -83,7 +78,6 @@ def _attribute_problem(policy: Policy, name: str) -> tuple[str, str] | None:
 def _refuse_leftovers(
     options: PramOptions, policy: Policy, names: tuple[str, ...], complaints: ProblemCollector
 ) -> None:
-    """Refuse parameters of attributes that are not randomised."""
     for table in ("keep_probability", "retention_probability", "matrix", "blocks", "invariant"):
         for name in getattr(options, table):
             if name not in names:

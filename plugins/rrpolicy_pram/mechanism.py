@@ -17,12 +17,7 @@ from rrpolicy_pram.options import PramOptions
 
 
 def data_dependent_parameters(layout: PramLayout, options: PramOptions) -> Iterator[Derived]:
-    """Yield the marginals that are observed, and parameters whose least expected error depends on the data.
-
-    Args:
-        layout: by the policy.
-        options: its workload.
-    """
+    """Yield the marginals that are observed, and parameters whose least expected error depends on the data."""
     for t in layout.treatments:
         if isinstance(t.rule, InvariantRule) and t.rule.source == "observed":
             (name,) = t.names
@@ -50,11 +45,7 @@ class Pram:
     options = PramOptions
 
     def outline(self, options: PramOptions, policy: Policy) -> Outline:
-        """Return a product channel; the channel itself, if the policy alone determines it.
-
-        Raises:
-            PolicyError: RR230 to RR237, all problems at once.
-        """
+        """Return a product channel; the channel itself, if the policy alone determines it."""
         layout = read_layout(options, policy)
         axes = tuple(
             (names, axis)
@@ -68,12 +59,7 @@ class Pram:
         )
 
     def plan(self, options: PramOptions, task: Task) -> Proposal:
-        """Return the channel, its open parameters solved from the requirements.
-
-        Raises:
-            PolicyError: RR230 to RR237; RR255 if data are needed and only the number of records is given.
-            RequirementError: RR102 if no parameters satisfy the requirements.
-        """
+        """Return the channel, its open parameters solved from the requirements."""
         from rrpolicy_pram.plan import propose
 
         return propose(options, task)

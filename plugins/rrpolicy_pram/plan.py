@@ -14,12 +14,7 @@ from rrpolicy_pram.options import PramOptions
 
 
 def propose(options: PramOptions, task: Task) -> Proposal:
-    """Return the channel, the origins of its parameters, and remarks on the choice.
-
-    Raises:
-        PolicyError: RR230 to RR237, RR255.
-        RequirementError: RR102.
-    """
+    """Return the channel, the origins of its parameters, and remarks on the choice."""
     layout = _with_observed_marginals(read_layout(options, task.policy), task)
     channel, origins = build(layout, task.policy), _parameter_origins(layout)
     if not layout.solved:
@@ -47,7 +42,6 @@ def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
 
 
 def _parameter_origins(layout: PramLayout) -> dict[str, Origin]:
-    """Return the origins of parameters that are not solved for."""
     return {
         name: Origin.DATA if isinstance(t.rule, InvariantRule) and t.rule.source == "observed" else Origin.POLICY
         for t in layout.treatments

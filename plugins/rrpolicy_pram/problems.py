@@ -17,15 +17,7 @@ class ProblemCollector:
     problems: list[Problem] = field(default_factory=list)
 
     def add(self, code: str, message: str, key: str, *, expected: str | None = None, hint: str | None = None) -> None:
-        """Note a problem.
-
-        Args:
-            code: RR230 to RR237, RR530 or RR531.
-            message: the problem.
-            key: dotted, below [mechanism].
-            expected: a correct value.
-            hint: the remedy.
-        """
+        """Note a problem."""
         self.problems.append(Problem(code, message, self.policy.place(f"mechanism.{key}"), expected, hint))
 
 

@@ -15,11 +15,7 @@ def build_channel(hidden: Sequence[HiddenGroup], policy: Policy) -> Product:
 
 
 def set_axis(hidden: HiddenGroup) -> Sets:
-    """Return the axis of attributes that are hidden as one.
-
-    Raises:
-        ValueError: if a domain is unknown.
-    """
+    """Return the axis of attributes that are hidden as one."""
     domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
     return Sets(domains, tuple(_list_column(a) for a in hidden.attributes), hidden.set_size)
 

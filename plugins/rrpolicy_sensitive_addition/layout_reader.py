@@ -16,11 +16,7 @@ MAX_COMBINATIONS = 100_000
 
 
 def read_hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> tuple[HiddenGroup, ...]:
-    """Return the hidden attributes, in the policy's order.
-
-    Raises:
-        PolicyError: RR295 to RR297, all problems at once.
-    """
+    """Return the hidden attributes, in the policy's order."""
     problems = [*_attribute_problems(policy), *_joint_group_problems(options, policy)]
     asked = frequency_l(policy)
     hidden: list[HiddenGroup] = []
@@ -39,7 +35,6 @@ def read_hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> tup
 
 
 def _hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[tuple[Attribute, ...]]:
-    """Yield attributes hidden as one, in the order of the first ones."""
     seen: set[str] = set()
     for attribute in policy.with_role(Role.SENSITIVE):
         if attribute.name in seen or not attribute.categorical:
@@ -66,7 +61,6 @@ def _attribute_problems(policy: Policy) -> Iterator[Problem]:
 
 
 def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[Problem]:
-    """Yield problems of `together`."""
     sensitive = [a.name for a in policy.with_role(Role.SENSITIVE)]
     seen: set[str] = set()
     for index, group in enumerate(options.together):

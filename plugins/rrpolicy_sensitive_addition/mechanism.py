@@ -29,13 +29,7 @@ from rrpolicy_sensitive_addition.options import SensitiveAdditionOptions
 
 
 def larger_set_remarks(hidden: Sequence[HiddenGroup], channel: Product, task: Task) -> tuple[Remark, ...]:
-    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires.
-
-    Args:
-        hidden: the hidden attributes.
-        channel: as planned.
-        task: the requirements.
-    """
+    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires."""
     original = task.original
     if isinstance(original, int):
         return ()
@@ -86,7 +80,6 @@ def _satisfies_requirements(
 
 
 def _with_larger_sets(hidden: Sequence[HiddenGroup], more: int) -> list[HiddenGroup]:
-    """Return the hidden attributes with sets of so many more values, at most all."""
     return [replace(each, l=Fraction(min(each.set_size + more, each.values or 0))) for each in hidden]
 
 
@@ -97,22 +90,14 @@ class SensitiveAddition:
     options = SensitiveAdditionOptions
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
-        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known.
-
-        Raises:
-            PolicyError: RR295 to RR297, all problems at once.
-        """
+        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known."""
         hidden = read_hidden_groups(options, policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
         kept = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER))
         return Outline(Product, outline_axes(hidden, policy), build_channel(hidden, policy) if known else None, kept)
 
     def plan(self, options: SensitiveAdditionOptions, task: Task) -> Proposal:
-        """Return the channel: sets as large as required, and no larger.
-
-        Raises:
-            PolicyError: RR295 to RR297; RR255 if a domain is observed and only the number of records is given.
-        """
+        """Return the channel: sets as large as required, and no larger."""
         hidden = read_hidden_groups(options, task.policy)
         task.require_domains()
         origins = {a.name: Origin.POLICY for each in hidden for a in each.attributes}
@@ -122,7 +107,6 @@ class SensitiveAddition:
 
 
 def _error_remarks(hidden: HiddenGroup, records: int) -> Iterator[Remark]:
-    """Yield both mean squared errors of an estimated share, named."""
     values = hidden.values or 0
     if hidden.set_size == values:
         text = f"every set of {hidden.name} holds all its values: nothing of it is told, and no count can be estimated"

@@ -11,11 +11,7 @@ from rrpolicy.plugin.engines import RefusedError
 
 @contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Turn failures of Spark into errors of rrpolicy: its messages may contain values.
-
-    Raises:
-        DataError: RR356, or RR357 if the driver's limit is exceeded.
-    """
+    """Turn failures of Spark into errors of rrpolicy: its messages may contain values."""
     try:
         yield
     except (DataError, RefusedError):

@@ -22,11 +22,7 @@ INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jr
 def open_session(scratch: Path) -> Iterator[SparkSession]:
     """Yield the active session, or a private one that ends with the table.
 
-    Args:
-        scratch: folder for spills and shuffles of a private session, encrypted; the caller wipes it.
-
-    Raises:
-        DataError: RR355 if Spark is not installed, or does not start.
+    `scratch` takes the spills and shuffles of a private session, encrypted; the caller wipes it.
     """
     active = _active_session()
     if active is not None:
@@ -37,11 +33,6 @@ def open_session(scratch: Path) -> Iterator[SparkSession]:
 
 
 def _active_session() -> SparkSession | None:
-    """Return the session that the caller has begun.
-
-    Raises:
-        DataError: RR355 if Spark is not installed.
-    """
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -54,8 +45,7 @@ def _active_session() -> SparkSession | None:
 def session_settings(scratch: Path) -> Mapping[str, str]:
     """Return the settings of a private session: it writes only into the scratch folder, and encrypts it.
 
-    Args:
-        scratch: absolute.
+    `scratch` is absolute.
     """
     return {
         "spark.local.dir": str(scratch),
@@ -103,7 +93,6 @@ def _start_session(scratch: Path) -> Iterator[SparkSession]:
 
 
 def _wait_for_exit(process: Any) -> None:
-    """Wait until the engine has ended, which it does with its input."""
     process.stdin.close()
     process.wait()
 

@@ -21,13 +21,8 @@ T = TypeVar("T")
 def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Channel:
     """Read a channel.
 
-    Args:
-        document: the output of `Channel.to_json` or `to_public_json`.
-        kinds: channel and axis classes by kind, of the loaded plugins.
-
-    Raises:
-        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
-        DataError: RR334 if the description contradicts itself.
+    `document` is the output of `Channel.to_json` or `to_public_json`. Raises RefusedError (RR404) if the kind or its
+    version is unknown, DataError (RR334) if the description contradicts itself.
     """
     description, kind, found = _find_kind(document, kinds, "channel")
     if not issubclass(found, Channel):
@@ -38,13 +33,7 @@ def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, t
 def axis_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Axis:
     """Read an axis.
 
-    Args:
-        document: the output of `Axis.to_json` or `to_public_json`.
-        kinds: channel and axis classes by kind, of the loaded plugins.
-
-    Raises:
-        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
-        DataError: RR334 if the description contradicts itself.
+    Arguments and errors are those of `channel_from_json`.
     """
     description, kind, found = _find_kind(document, kinds, "axis")
     if not issubclass(found, Axis):

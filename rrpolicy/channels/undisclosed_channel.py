@@ -59,8 +59,7 @@ class UndisclosedChannel(Channel):
     def of(cls, channel: Channel) -> UndisclosedChannel:
         """Return the public part of a channel.
 
-        Raises:
-            ValueError: if its matrices cannot be withheld; see `withholding_obstacle`.
+        Raises ValueError if its matrices cannot be withheld; see `withholding_obstacle`.
         """
         if not isinstance(channel, Product) or withholding_obstacle(type(channel), _table_layout(channel)) is not None:
             raise ValueError("this channel's matrices cannot be withheld")
@@ -102,9 +101,7 @@ class UndisclosedChannel(Channel):
 def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
     """Return why the matrices of a channel cannot be withheld; None if they can.
 
-    Args:
-        channel: its class.
-        axes: of each axis the attributes and the class.
+    `axes` has the attributes and the class of each axis.
     """
     if not issubclass(channel, Product):
         return "it does not randomise values by matrices"

@@ -86,12 +86,7 @@ def dictionary_array(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArra
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:
-    """Return the code of each released value; -1 if it is not a label.
-
-    Args:
-        column: a column with labels.
-        values: released values, in any type that holds them.
-    """
+    """Return the code of each released value; -1 if it is not a label."""
     domain = labels(column)
     if pa.types.is_dictionary(values.type):
         of_dictionary = np.append(read_codes(column, values.dictionary), -1)

@@ -28,8 +28,7 @@ LARGEST = 10**15
 def bin_edges_toml(column: ColumnProfile) -> list[str]:
     """Return edges of about five bins as TOML, open at both ends, so that they do not disclose the extremes.
 
-    Args:
-        column: of finite numbers or dates, with two values at least.
+    The column has finite numbers or dates, at least two values.
     """
     cuts = [c for c in column.cuts if not isinstance(c.value, float) or math.isfinite(c.value)]
     inner = dict.fromkeys(
@@ -51,7 +50,6 @@ def _round_cut_points(cuts: Sequence[QuantileCut], records: int, share: float) -
 
 
 def _roundest_value(above: Any, most: Any, aim: Any) -> Any:
-    """Return the roundest value in (above, most], of several the nearest to the aim."""
     if isinstance(most, date):
         return _round_date(above, most, aim)
     above, most, aim = float(above), float(most), float(aim)
@@ -115,19 +113,14 @@ Merged: TypeAlias = Iterator[Mapping[str, Sequence[Value]]]
 def merged_bins(bounds: Sequence[float | date]) -> Merged:
     """Yield the levels that merge neighbouring bins into intervals.
 
-    Args:
-        bounds: the edges of the bins, as read from TOML.
+    `bounds` are the edges of the bins, as read from TOML.
     """
     ends = [moment_text(e) if isinstance(e, date) else float(e) for e in bounds]
     return _merge_levels(len(ends) - 1, lambda starts: intervals([*(ends[start] for start in starts), ends[-1]]))
 
 
 def merged_values(values: Sequence[Value]) -> Merged:
-    """Yield the levels that merge neighbouring values into groups such as `16 to 19`.
-
-    Args:
-        values: in order.
-    """
+    """Yield the levels that merge neighbouring values into groups such as `16 to 19`."""
 
     def labels(starts: Sequence[int]) -> Sequence[Value]:
         if len(starts) == len(values):
@@ -141,9 +134,7 @@ def merged_values(values: Sequence[Value]) -> Merged:
 def _merge_levels(parts: int, labels: Callable[[Sequence[int]], Sequence[Value]]) -> Merged:
     """Yield levels of two groups of the level below each, three in the last one of an odd number.
 
-    Args:
-        parts: number of parts to merge.
-        labels: function that names groups by the positions of their first parts.
+    `labels` names groups by the positions of their first parts.
     """
     starts = [*range(parts)]
     below = labels(starts)

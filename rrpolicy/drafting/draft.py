@@ -66,17 +66,7 @@ def draft(  # noqa: PLR0917 what a draft is made of
 ) -> Draft:
     """Draft a policy.
 
-    Args:
-        uri: the table, relative to the working directory; or of a table in memory, whose engine is among the sources.
-        table: the table or view inside a database.
-        sources: engines by scheme or ending.
-        plugins: distributions that the draft lists.
-        protected: protection; by default with `pram`, under local differential privacy.
-        progress: called with the current step and the share of the work done.
-
-    Raises:
-        DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
-        RefusedError: RR408 or RR421 for scratch.
+    `uri` is relative to the working directory. The default protection is `pram` under local differential privacy.
     """
     source, resolved = engine_for_uri(uri, sources, Path())
     csv = detected_settings(resolved)
@@ -161,7 +151,6 @@ def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _policy_name(uri: str) -> str:
-    """Return a policy's name derived from the table's."""
     uri = split_counts_uri(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")

@@ -151,11 +151,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> ColumnProfile:
 def _thinned_cuts(values: pa.Array, below: Any, last: int, step: int) -> Iterator[QuantileCut]:
     """Yield values with at least `step` records between two of them.
 
-    Args:
-        values: in order.
-        below: (values,) records below each.
-        last: records below the last kept value.
-        step: records.
+    `below`: (values,) records below each value; `last`: records below the last kept value.
     """
     place = 0
     while place < len(below):

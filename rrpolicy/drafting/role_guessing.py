@@ -68,12 +68,7 @@ class Guess:
 
 
 def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
-    """Return the draft for a column.
-
-    Args:
-        column: profile of its values.
-        reading: settings by which the table is read.
-    """
+    """Return the draft for a column."""
     found = _guess_single_column(column, reading)
     keyed = column.family in {TypeFamily.INTEGER, TypeFamily.TEXT} and is_person_identifier_name(column.name)
     repeats = column.distinct > 1 and _repeat_count(column) >= column.distinct
@@ -89,7 +84,6 @@ def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
 
 
 def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
-    """Return the draft for a column without regard to the others."""
     remarks = tuple(_value_remarks(column, reading.codes(column.name)))
     coded = {"missing": toml_array(reading.of[column.name])} if column.name in reading.of else {}
     design = _design_guess(column)
@@ -185,7 +179,6 @@ def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
 
 
 def _category_keys(column: ColumnProfile) -> dict[str, str]:
-    """Return the domain, or bins, with a category for nulls."""
     many = {TypeFamily.MOMENT: MAX_DRAFT_CATEGORIES, TypeFamily.INTEGER: MOST_WHOLE}.get(column.family, MOST_NUMBERS)
     if column.family in {TypeFamily.TEXT, TypeFamily.BOOLEAN} or column.distinct <= many:
         ordered = column.family is TypeFamily.INTEGER and column.distinct > MOST_NUMBERS  # fewer may be codes
@@ -216,7 +209,6 @@ def with_hierarchy(found: Guess) -> Mapping[str, str]:
 
 
 def _repeat_count(column: ColumnProfile) -> int:
-    """Return the number of records whose value occurs in an earlier one."""
     return column.known - column.distinct
 
 
@@ -232,7 +224,6 @@ def _identifier_problems(column: ColumnProfile) -> Iterator[str]:
 
 
 def _value_remarks(column: ColumnProfile, codes: Sequence[Value]) -> Iterator[str]:
-    """Yield remarks on unusual values of a column."""
     if column.alike:
         yield f"{column.alike} of its values differ from another in capitals or white space alone"
     if column.padded:
@@ -253,7 +244,6 @@ def _value_remarks(column: ColumnProfile, codes: Sequence[Value]) -> Iterator[st
 
 
 def _role_by_name(name: str) -> str | None:
-    """Return the role that a column's name clearly has."""
     if contains_word(name, SENSITIVE_WORDS):
         return "sensitive"
     return "quasi-identifier" if contains_word(name, LINKING_WORDS) else None
@@ -266,7 +256,6 @@ def _null_category_keys(column: ColumnProfile) -> dict[str, str]:
 
 
 def _unused_category_name(column: ColumnProfile, *names: str) -> str:
-    """Return the first of some names that is no value of a column."""
     taken = {str(v) for v in column.values}
     return next(n for n in (*names, *(f"{names[0]} {i}" for i in range(2, 200))) if n not in taken)
 

@@ -24,10 +24,7 @@ def engine(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a private DuckDB.
 
-    Args:
-        scratch: folder for spilling queries; the caller wipes it.
-        database: a database file; None for memory.
-        read_only: whether the file may not be written.
+    Queries spill to `scratch`, which the caller wipes. Without a database file the engine works in memory.
     """
     import duckdb
 
@@ -63,11 +60,7 @@ def query_integer(connection: duckdb.DuckDBPyConnection, query: str, parameters:
 
 
 def checked_type_name(name: str) -> str:
-    """Return the name of an engine type, checked to be only a name: it becomes part of queries.
-
-    Raises:
-        DataError: RR339 if a release cannot hold such a type.
-    """
+    """Return the name of an engine type, checked to be only a name: it becomes part of queries."""
     if not _TYPE.fullmatch(name):
         raise DataError(
             Problem("RR339", f"a released column cannot be of type {name!r}", hint="cast it in a view of the source")

@@ -15,13 +15,8 @@ _LINE = re.compile(r"Line: (\d+)")
 def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
     """Turn errors of DuckDB, Arrow and the operating system into those of rrpolicy.
 
-    Args:
-        what: the table, as messages name it.
-        skipped: lines of a CSV file before those that the engine reads.
-
-    Raises:
-        DataError: with a code and without any value of the data.
-        RefusedError: RR408 if the disk is full.
+    No message contains a value of the data. `skipped` is the number of lines of a CSV file before those that the engine
+    reads.
     """
     import duckdb
     import pyarrow as pa

@@ -13,22 +13,14 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
 
 def identifier(name: str) -> str:
-    """Return a column's or table's name as SQL, whatever characters it holds.
-
-    Raises:
-        DataError: RR304 if the name holds a NUL character, which no engine can store.
-    """
+    """Return a column's or table's name as SQL, whatever characters it holds."""
     if "\0" in name:
         raise _nul_error("a name of the table")
     return '"' + name.replace('"', '""') + '"'
 
 
 def literal(value: Value | None) -> str:
-    """Return a value as an SQL literal of its type: VARCHAR, BOOLEAN, an integer or DOUBLE.
-
-    Raises:
-        DataError: RR304 if a text holds a NUL character.
-    """
+    """Return a value as an SQL literal of its type: VARCHAR, BOOLEAN, an integer or DOUBLE."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -48,11 +40,7 @@ def _nul_error(what: str) -> DataError:
 
 
 def type_name(kind: str) -> str:
-    """Return a plain type's name, unmodified, as SQL.
-
-    Raises:
-        ValueError: if it is none.
-    """
+    """Return a plain type's name, unmodified, as SQL."""
     if not _TYPE.fullmatch(kind):
         raise ValueError("not a type's name")
     return kind

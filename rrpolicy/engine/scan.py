@@ -43,12 +43,7 @@ def literal_path(path: str | Path) -> str:
 def read_csv(path: str, columns: Mapping[str, str], delimiter: str = ",", quote: str = '"', **options: str) -> str:
     """Return the SQL that reads a CSV file with a header; an empty cell is null.
 
-    Args:
-        path: as the engine opens it.
-        columns: their names and types, in order.
-        delimiter: between cells.
-        quote: around a cell; doubled inside one.
-        options: further ones of `read_csv`, as SQL.
+    `path` is as the engine opens it; `options` are further ones of `read_csv`, as SQL.
     """
     told = {"delim": literal(delimiter), "quote": literal(quote), "escape": literal(quote), "nullstr": "''", **options}
     typed = ", ".join(f"{literal(name)}: {literal(kind)}" for name, kind in columns.items())

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 def query_connection(*, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a connection for one query.
 
-    Args:
-        alone: in a separate engine, as attached databases stay.
+    If `alone`, it is in a separate engine, as attached databases stay.
     """
     import duckdb
 

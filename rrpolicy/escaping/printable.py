@@ -119,10 +119,8 @@ def visible_lines(text: str) -> str:
 def escape_invisible(text: str, escape: Callable[[str], str]) -> str:
     """Return text with each invisible character replaced.
 
-    Args:
-        text: any.
-        escape: returns the spelling of a character of Unicode's categories Cc (control), Cf (format: bidirectional
-            overrides, isolates and marks, joiners), Cs (lone surrogates), Zl or Zp (separators of lines, paragraphs).
+    They are of Unicode's categories Cc (control), Cf (format: bidirectional overrides, isolates and marks, joiners), Cs
+    (lone surrogates), Zl or Zp (separators of lines, paragraphs).
     """
 
     def replaced(found: re.Match[str]) -> str:

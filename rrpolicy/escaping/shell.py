@@ -13,9 +13,8 @@ from rrpolicy.escaping.printable import line, visible
 def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
     """Return a command that starts rrpolicy.
 
-    Args:
-        words: the command's name, then files; one that begins with a dash is written so that it is no option.
-        options: such as {"--key": path}; None leaves one out, several values repeat it.
+    A word that begins with a dash is written so that it is no option. An option of None is left out; several values
+    repeat it.
     """
     parts = ["rrpolicy", *(f"./{word}" if str(word).startswith("-") else str(word) for word in words)]
     for name, values in (options or {}).items():

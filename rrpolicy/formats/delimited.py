@@ -128,8 +128,7 @@ def _is_list_column(column: Column) -> bool:
 def check_csv_header(path: Path, spec: TableSpec) -> None:
     """Refuse a file whose first line is not byte for byte what was written.
 
-    Raises:
-        UnlikeSpecError: if it differs.
+    Raises UnlikeSpecError if it differs.
     """
     expected = csv_header_line(spec)
     with path.open("rb") as file:
@@ -138,7 +137,6 @@ def check_csv_header(path: Path, spec: TableSpec) -> None:
 
 
 def _csv_field_array(column: pa.Array, *, escape: bool = False) -> pa.Array:
-    """Return a column in CSV notation, without nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -42,14 +42,7 @@ MAX_CATEGORIES = 100_000
 
 
 def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Root) -> Attribute | None:
-    """Return an attribute, or None if something is wrong with it.
-
-    Args:
-        name: the column.
-        node: its table; the shape was found right.
-        problems: gets what is wrong.
-        files: that the policy may name.
-    """
+    """Return an attribute, or None if something is wrong with it."""
     before = len(problems)
     attribute = _AttributeReader(name, node, problems, files).attribute()
     return attribute if len(problems) == before else None
@@ -146,7 +139,6 @@ class _AttributeReader:
         return float(self.table.rounding)
 
     def totals(self, full: tuple[Value, ...] | None) -> tuple[float, ...] | None:
-        """Return how many people of the population each category has."""
         at = self.node.get("totals")
         if at is None or self.table.totals is None:
             return None
@@ -312,7 +304,6 @@ class _AttributeReader:
         return value
 
     def named(self, value: Value) -> bool:
-        """Return whether the policy lists a name as a category."""
         return value in (
             *(self.table.labels or ()),
             *(self.table.domain if isinstance(self.table.domain, list) else ()),
@@ -398,7 +389,6 @@ def _is_lower_edge(edge: float | str, other: float | str) -> bool:
 
 
 def _nearest_double(value: int | Decimal) -> float | None:
-    """Return the nearest double; None where a finite number has none."""
     try:
         edge = float(value)
     except OverflowError:

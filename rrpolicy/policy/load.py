@@ -24,11 +24,7 @@ from rrpolicy.policy.tree.problems import choices_text, short_toml
 def read_governance(root: Node, head: PolicyTable | None, problems: list[Problem]) -> Governance:
     """Read [context], [[waivers]] and [[policy.changes]] of a merged tree.
 
-    Args:
-        root: the tree.
-        head: [policy]; None if it has a problem.
-        problems: gets statements that a baseline requires and that are missing (RR248), and those that it forbids
-            (RR249).
+    `problems` gets statements that a baseline requires and that are missing (RR248), and those that it forbids (RR249).
     """
     table = root.get("context")
     if head is None or (table is not None and table.wrong):
@@ -66,7 +62,6 @@ def _read_changes(root: Node, head: PolicyTable) -> tuple[Change, ...]:
 
 
 def _valid_entries(root: Node, *keys: str) -> Iterator[Node]:
-    """Yield the tables of an array of tables that have no problem."""
     node = root.get(*keys)
     for item in () if node is None or node.wrong else node.items:
         if not (item.wrong or any(value.wrong for value in item.table.values())):
@@ -131,21 +126,10 @@ def load_policy(
 ) -> Policy:
     """Load a policy file.
 
-    Args:
-        path: the TOML file.
-        catalogue: called once with the distributions that the policy lists and a function index -> place; returns the
-            names that the policy may use, with the class that validates the options of each.
-        source: a uri, relative to the working directory, that takes the place of the policy's own.
-        root: the folder of the files that the policy names; see `Root.of`.
-        alter: as for `read_merged`.
-
-    Returns:
-        The resolved policy. Its `places` hold every key and value by dotted key, items of arrays by their index:
-        `attributes.age.bins.0`, `privacy.1.k`.
-
-    Raises:
-        PolicyError: with every problem of the file and its baselines, in the order of their places.
-        RefusedError: if the catalogue refuses a plugin and nothing else is wrong.
+    `catalogue` is called once with the listed distributions and a function index -> place. `source` is relative to the
+    working directory. The `places` of the result have every key and value by dotted key, items of arrays by their
+    index: `attributes.age.bins.0`, `privacy.1.k`. Raises PolicyError with every problem of the file and its baselines,
+    in the order of their places.
     """
     problems: list[Problem] = []
     files = Root.of(Path(path), root)
@@ -209,7 +193,6 @@ def _mechanism_aliases(catalogue: CatalogueFinder) -> AliasFinder:
 
 
 def _with_record_bound(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
-    """Return requirements with the bound on records per unit filled in."""
     return tuple(replace(requirement, max_records=max_records) for requirement in requirements)
 
 

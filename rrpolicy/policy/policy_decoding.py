@@ -48,15 +48,8 @@ def mechanism_from_json(document: Mapping[str, Any], catalogue: Catalogue | None
 def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
     """Read what `Policy.to_json` wrote.
 
-    Args:
-        document: the resolved policy.
-        catalogue: of the plugins that the policy lists.
-        uri: of the table, which the document does not hold.
-        folder: the start of a relative uri.
-
-    Raises:
-        RefusedError: RR404 if the document is of another schema or contains a name that no loaded plugin offers; a
-            mechanism is not needed any more.
+    The document does not contain `uri`. Raises RefusedError (RR404) if it is of another schema or contains a name that
+    no loaded plugin offers; a mechanism is not needed any more.
     """
     if document.get("schema") != 1:
         raise RefusedError(Problem("RR404", f"a resolved policy of schema {document.get('schema')!r} is unknown"))
@@ -88,13 +81,8 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
 def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max_records: int) -> Requirement:
     """Read a requirement of a resolved policy, or of a release.
 
-    Args:
-        document: the requirement.
-        catalogue: of the privacy models.
-        max_records: of a unit, which the document does not hold.
-
-    Raises:
-        RefusedError: RR404 if no loaded plugin offers the privacy model.
+    The document does not contain `max_records`. Raises RefusedError (RR404) if no loaded plugin offers the privacy
+    model.
     """
     model = document["model"]
     options = _options_from_json(catalogue.privacy_models, model, document["options"], "privacy model")

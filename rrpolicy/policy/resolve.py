@@ -66,11 +66,8 @@ class Resolver:
     def __init__(self, root: Node, problems: list[Problem], files: Root, *, complete: bool) -> None:
         """Prepare to read.
 
-        Args:
-            root: the merged tree.
-            problems: gets what is wrong; may hold problems of the shape already.
-            files: that the policy may name.
-            complete: no baseline is missing, so that a missing key is really missing.
+        `problems` may have problems of the shape already. If `complete`, no baseline is missing, so that a missing key
+        is really missing.
         """
         self.root = root
         self.problems = problems
@@ -98,8 +95,7 @@ class Resolver:
     def catalogue(self, find: CatalogueFinder) -> Catalogue | None:
         """Return the names and options classes; a plugin that cannot be loaded is a problem like the others.
 
-        Raises:
-            RefusedError: if a plugin is refused and nothing else is wrong with the policy so far.
+        Raises RefusedError if a plugin is refused and nothing else is wrong with the policy so far.
         """
         try:
             return find(*self.plugins())
@@ -290,7 +286,6 @@ class Resolver:
     def _required(
         self, section: str, attributes: Mapping[str, Attribute | None], catalogue: Catalogue
     ) -> list[Requirement]:
-        """Read entries that require something, each once."""
         found: dict[bytes, Requirement] = {}
         for index, node in enumerate(self.entries(section)):
             at = node.get("model")
@@ -418,8 +413,7 @@ class Resolver:
     ) -> BaseModel | None:
         """Validate a plugin's options by its class: without any conversion of types, then with exact decimals.
 
-        Raises:
-            RefusedError: RR406 if the class itself fails.
+        Raises RefusedError (RR406) if the class itself fails.
         """
         if name.value not in known:
             self.problems.append(unknown_name_problem("RR210", what, name, sorted(known)))

@@ -32,9 +32,6 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     """Return the JSON Schema (draft 2020-12) of the policy language.
 
     A file that extends a baseline may leave out keys that the baseline states; any other must be complete.
-
-    Args:
-        catalogue: the mechanisms, privacy models, utility metrics and formats to complete from.
     """
     offered = {
         "mechanism": catalogue.mechanisms,
@@ -66,7 +63,6 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
 
 
 def _definition_copy(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the definition that a reference names."""
     name = str(reference.get("$ref", "")).rpartition("/")[2]
     return deepcopy(definitions[name]) if name else deepcopy(dict(reference))
 
@@ -78,7 +74,6 @@ def _entry_variants(
     keyed: Mapping[type[BaseModel], Any],
     aliases: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the table of each name: our keys, the name, and the options of its plugin."""
     for name, options in sorted(offered.items()):
         own = keyed[options]
         described = entry["properties"][key].get("description", "")
@@ -140,14 +135,12 @@ def _simplified_schema(node: Any) -> Any:
 
 
 def _without_title(name: str, field: Any) -> Any:
-    """Return a field's schema without the title that only repeats its name."""
     if str(field.get("title", "")).replace(" ", "_").lower() == name.rstrip("_"):
         del field["title"]
     return field
 
 
 def _used_definitions(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions that the schema uses, directly or through others."""
     used: dict[str, Any] = {}
     waiting = list(_definition_references(root))
     while waiting:

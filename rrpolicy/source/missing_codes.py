@@ -27,9 +27,8 @@ _APART = 0.25
 def likely_missing_codes(first: Sequence[Number], last: Sequence[Number]) -> tuple[Number, ...]:
     """Return the numbers of a column that look like codes of missing values, in order.
 
-    Args:
-        first: some of its first different numbers in order, the least one among them.
-        last: some of its last ones, likewise; the same as `first` if these are all.
+    `first` are some of its first different numbers in order, the least one among them; `last` likewise, the same as
+    `first` if these are all.
     """
     below = [*takewhile(lambda v: _matches_pattern(v, _BELOW), first)]
     rest = first[len(below) :]

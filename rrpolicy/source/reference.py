@@ -20,11 +20,7 @@ HINT = "its columns have the names and the categories of the policy; a view in a
 def reference_policy(policy: Policy) -> Policy | None:
     """Return the policy for reading the reference table: the class-defining attributes, and its uri.
 
-    Args:
-        policy: with observed domains filled in; both tables have the same.
-
-    Returns:
-        None if the policy names no such table, or does not state its uri.
+    None if the policy names no such table, or does not state its uri.
     """
     reference = policy.reference
     if reference is None or reference.uri is None:
@@ -44,12 +40,7 @@ def reference_policy(policy: Policy) -> Policy | None:
 
 
 def reference_problem(problem: Problem, policy: Policy) -> Problem:
-    """Return a problem of the reference table, which names it.
-
-    Args:
-        problem: of a table that was read under `policy`.
-        policy: by `reference_policy`.
-    """
+    """Return a problem of the reference table, which names it."""
     return replace(
         problem,
         message=f"the reference table: {problem.message}",
@@ -59,15 +50,7 @@ def reference_problem(problem: Problem, policy: Policy) -> Problem:
 
 
 def require_subset_of_reference(original: TableOriginal, people: TableOriginal) -> None:
-    """Refuse a population that lacks some people of the table.
-
-    Args:
-        original: the table.
-        people: the reference table.
-
-    Raises:
-        DataError: RR337 if the table has more records of some combination than the reference table has people.
-    """
+    """Refuse a population that lacks some people of the table."""
     names = [a.name for a in people.policy.released]
     records, population = (_counts_by_cell(table.counts(*names)) for table in (original, people))
     short = [n - population.get(cell, 0) for cell, n in records.items() if n > population.get(cell, 0)]

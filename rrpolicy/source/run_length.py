@@ -46,7 +46,6 @@ def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _merge_equal_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with equal neighbours added up."""
     starts = np.flatnonzero(_run_starts(rows))
     if len(starts) == rows.num_rows:
         return rows
@@ -58,9 +57,7 @@ def _merge_equal_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
 def blocks(batches: Iterable[pa.RecordBatch], records: int) -> Iterator[pa.RecordBatch]:
     """Cut distinct rows with their multiplicities into blocks of so many records, the last one of the remainder.
 
-    Args:
-        batches: distinct rows, the last column their multiplicities; their batches do not matter.
-        records: of a block; a row on both sides of a cut is in both.
+    The last column of the batches has the multiplicities. A row on both sides of a cut is in both blocks.
     """
     waiting: list[pa.RecordBatch] = []
     held = 0
@@ -101,7 +98,6 @@ def repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _run_starts(rows: pa.RecordBatch) -> Mask:
-    """Return (rows,) whether each row differs from the one before."""
     new = np.zeros(rows.num_rows, dtype=bool)
     new[0] = True
     for column in reversed(rows.columns[:-1]):  # those that sort last differ most

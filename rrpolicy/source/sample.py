@@ -18,12 +18,6 @@ class SystematicSampler:
     """Takes every s-th record of distinct rows with multiplicities as they pass, s = ceil(N / MOST)."""
 
     def __init__(self, records: int, most: int = MOST) -> None:
-        """Prepare for a table.
-
-        Args:
-            records: N.
-            most: about the most records to take.
-        """
         self._step = max(1, -(-records // most))
         self._seen = 0
         self._parts: list[pa.RecordBatch] = []
@@ -46,10 +40,7 @@ class SystematicSampler:
 def systematic_sample(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -> pa.Table:
     """Return every s-th of the rows.
 
-    Args:
-        rows: all records, in canonical order.
-        records: N.
-        most: about the most records to take.
+    `rows` are all records, in canonical order; about `most` of them are taken.
     """
     sample = SystematicSampler(records, most)
     for batch in rows:

@@ -36,10 +36,7 @@ class SamplingUnits:
     def counted(cls, rows: Iterable[pa.RecordBatch], strata: int, clusters: int) -> SamplingUnits:
         """Count units.
 
-        Args:
-            rows: distinct rows: the columns of strata, those of clusters, and last the number of records.
-            strata: number of columns of strata.
-            clusters: number of columns of clusters.
+        `rows` are distinct: the columns of strata, those of clusters, and last the number of records.
         """
         units: Counter[tuple[object, ...]] = Counter()
         records: Counter[tuple[object, ...]] = Counter()

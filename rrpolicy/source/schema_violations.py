@@ -100,11 +100,7 @@ def check_size(policy: Policy, records: int) -> Iterator[Problem]:
 
 
 def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
-    """Return an attribute with its observed domain filled in, sorted, the category of nulls last.
-
-    Raises:
-        DataError: RR314, RR315, RR316 or RR320.
-    """
+    """Return an attribute with its observed domain filled in, sorted, the category of nulls last."""
     values = snapshot.distinct(attribute, MAX_CATEGORIES)
     known = tuple(v for v in values if v is not None)
     problems = [*_observed_domain_problems(attribute, values)]
@@ -129,7 +125,6 @@ def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
 
 
 def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | None]) -> Iterator[Problem]:
-    """Yield each reason why values cannot be the categories of an observed domain."""
     if len(values) > MAX_CATEGORIES:
         yield Problem(
             "RR316",
@@ -149,11 +144,7 @@ def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | Non
 
 
 def _observed_hierarchy(attribute: Attribute, known: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
-    """Return the hierarchy over the values that occur.
-
-    Raises:
-        DataError: RR336 if it lacks some of them.
-    """
+    """Return the hierarchy over the values that occur."""
     if attribute.hierarchy is None:
         return None
     levels = restrict_levels(attribute.hierarchy, known)
@@ -175,9 +166,7 @@ def _observed_hierarchy(attribute: Attribute, known: tuple[Value, ...]) -> tuple
 def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> Iterator[Problem]:
     """Yield a problem for every attribute with values outside its domain, or nulls, that the policy does not allow.
 
-    Args:
-        attributes: the attributes.
-        tallies: for each a table over it alone, with the codes of invalid values.
+    `tallies` has for each attribute a table over it alone, with the codes of invalid values.
     """
     for attribute, table in zip(attributes, tallies, strict=True):
         found = {int(code): int(n) for code, n in zip(table.codes[:, 0], table.n, strict=True) if code < 0}
@@ -212,12 +201,7 @@ def _records_have_text(records: int) -> str:
 
 
 def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
-    """Yield a problem if too many records have a value of an observed domain that occurs once: its list is published.
-
-    Args:
-        attribute: the attribute.
-        table: over it alone.
-    """
+    """Yield a problem if too many values of an observed domain occur once: the list of them is published."""
     singles, records = int((table.n == 1).sum()), int(table.n.sum())
     if attribute.observed and singles > max(FEW_SINGLES, SINGLE_SHARE * records):
         yield Problem(
@@ -291,12 +275,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
 
 
 def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
-    """Yield a problem if a weight is no number.
-
-    Args:
-        attribute: with its categories, if it has any.
-        kind: engine type of its released values.
-    """
+    """Yield a problem if a weight is no number."""
     if attribute.design != "weight":
         return
     if attribute.domain is not None:
@@ -327,13 +306,7 @@ def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem
 
 
 def check_design_units(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
-    """Yield a problem if every record is a separate stratum or cluster: the column identifies every record.
-
-    Args:
-        attribute: the attribute.
-        singles: number of its values that occur once.
-        records: N.
-    """
+    """Yield a problem if every record is a separate stratum or cluster: the column identifies every record."""
     if attribute.design in {"stratum", "cluster"} and singles == records > 1:
         yield Problem(
             "RR319",

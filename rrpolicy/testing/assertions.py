@@ -11,15 +11,7 @@ from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RefusedError
 
 
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
-    """Check that options are immutable, and refuse unknown keys and invalid tables.
-
-    Args:
-        kind: the class of the options.
-        refused: tables of options that a policy must not state.
-
-    Raises:
-        AssertionError: with the violated requirement.
-    """
+    """Check that options are immutable, and refuse unknown keys and invalid tables."""
     name = getattr(kind, "__name__", repr(kind))
     demand(isinstance(kind, type) and issubclass(kind, BaseModel), f"the options {name} are no class of pydantic")
     demand(kind.model_config.get("frozen") is True, f"{name} is not frozen: a plan could differ from its policy")
@@ -48,9 +40,7 @@ def demand(condition: bool, reason: str) -> None:
 def convert_to_assertion(what: str, *answers: type[Exception]) -> Iterator[None]:
     """Raise AssertionError for any error inside, in the words of RR413 if it is a plugin's; or decorate.
 
-    Args:
-        what: the tested request, for the message.
-        answers: errors that are valid responses, and pass.
+    `answers` are errors that are valid responses, and pass.
     """
     try:
         yield

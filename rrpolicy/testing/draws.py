@@ -80,12 +80,7 @@ def check_law(channel: Channel, original: Original) -> None:
     A correct channel fails with a probability below 1e-6 if records are drawn independently or without replacement, or
     if joint changes are frequent enough to occur in `DRAWS` draws.
 
-    Args:
-        channel: fixed for the table.
-        original: to draw from.
-
-    Raises:
-        AssertionError: if the mean counts of a decoder are not its matrix applied to the original's counts.
+    The channel is fixed for the table.
     """
     listed = [decoder for decoder in channel.decoders() if isinstance(decoder, ListedDecoder)]
     laws = [
@@ -108,7 +103,6 @@ def _cell_text(cell: Cell) -> tuple[str, ...]:
 
 
 def _decoder_cells(decoder: ListedDecoder) -> tuple[Sequence[Cell], Sequence[Cell]]:
-    """Return the released cells and the original ones."""
     match decoder:
         case MatrixDecoder(released=released, original=original):
             return released, original
@@ -142,7 +136,6 @@ class _ExpectedCounts:
         self.certain = np.all((entries == 0) | (entries == 1), axis=1)
 
     def see(self, tables: Mapping[str, pa.Table]) -> None:
-        """Count the records of one draw."""
         rows = tables[self.table]
         codes = [read_codes(column, rows.column(column.name).combine_chunks()) for column in self.columns]
         released = product(*(column.labels for column in self.columns))
@@ -170,7 +163,6 @@ class _ExpectedCounts:
 
 
 def _decoder_table(decoder: ListedDecoder, channel: Channel) -> tuple[str, tuple[Column, ...]]:
-    """Return the table that contains a decoder's columns, and these."""
     for table in channel.tables():
         columns = {column.name: column for column in table.columns}
         if columns.keys() >= set(decoder.columns):

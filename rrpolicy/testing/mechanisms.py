@@ -268,7 +268,6 @@ def _table_requirement(
 
 
 def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
-    """Return whether a plan results; None if the policy does not fit, or needs data."""
     try:
         with convert_to_assertion("plan()", RequirementError, PolicyError):
             mechanism.plan(options, task)

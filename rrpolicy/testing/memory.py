@@ -163,9 +163,7 @@ RECORDS = 400
 def similar_tables(policy: Policy, *given: Original) -> tuple[Original, ...]:
     """Return tables of as many records that differ slightly, or completely; the given ones are first.
 
-    Args:
-        policy: every domain declared, unless tables are given.
-        given: tables that fit it.
+    Every domain is declared, unless tables are given.
     """
     first = TableInMemory.copy(given[0]) if given else TableInMemory.random(policy, RECORDS, 1)
     others = (first.neighbour(), first.alike())

@@ -152,7 +152,6 @@ class _MetricCase:
     original: Original
 
     def realised(self, channel: Channel, draws: int) -> list[float]:
-        """Return the realised value of each draw; empty if the metric has none."""
         plan = plan_kit_release(self.policy, self.original, channel)
         found: list[float] = []
         for seed in range(draws):

@@ -80,7 +80,6 @@ def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> Ba
 
 
 def _check_example(model: PrivacyModel[Any]) -> None:
-    """Read the example in hints."""
     example = getattr(model, "example", "")
     try:
         _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
@@ -111,7 +110,6 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
 
 
 def _foreign_policies() -> tuple[Policy, ...]:
-    """Return policies that a model may not apply to."""
     of = Attribute("a", Role.QUASI_IDENTIFIER, ("x", "y"), release_as="a")
     secret = Attribute("s", Role.SENSITIVE, ("u", "v"), release_as="s")
     observed = Attribute("s", Role.SENSITIVE, None, observed=True, release_as="s")
@@ -128,7 +126,6 @@ def _refusal(model: PrivacyModel[Any], options: BaseModel, policy: Policy) -> st
 
 
 def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None:
-    """Compare every two, and every three, examples."""
     with convert_to_assertion("compare()"):
         order = {(a, b): model.compare(x, y) for (a, x), (b, y) in product(enumerate(options), repeat=2)}
     demand(all(isinstance(o, Order) for o in order.values()), "compare() returns an Order")

@@ -31,16 +31,7 @@ if TYPE_CHECKING:
 
 
 def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel | None = None) -> Plan:
-    """Return the plan of a table.
-
-    Args:
-        policy: with the mechanism.
-        original: the table.
-        channel: in place of the mechanism's.
-
-    Raises:
-        AssertionError: if the mechanism makes no plan.
-    """
+    """Return the plan of a table."""
     if channel is None:
         try:
             return make_plan(policy.policy, policy.registry, original)
@@ -65,10 +56,6 @@ class KitRelease:
 
     Attributes:
         folder: public/, with the data files.
-        manifest: content of release.json.
-        release: as opened by an analyst.
-        scratch: an empty folder.
-        policy: of the release.
     """
 
     folder: Path
@@ -102,14 +89,7 @@ def shared_releases() -> Iterator[None]:
 
 @contextmanager
 def draw_release(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
-    """Draw a release once.
-
-    Args:
-        plan: of the table.
-        policy: with the plugins.
-        original: the table.
-        seed: of the draw.
-    """
+    """Draw a release once."""
     shared = _SHARED.get()
     if shared is None:
         with _draw_fresh(plan, policy, original, seed) as made:

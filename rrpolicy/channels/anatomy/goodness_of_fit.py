@@ -58,14 +58,8 @@ def check_fit(
 ) -> Finding:
     """Test a release; see the module.
 
-    Args:
-        groups: the channel of the release.
-        original: the table it was drawn from.
-        qit: distinct rows of the quasi-identifiers' table, with a column `MULTIPLICITY`.
-        st: distinct rows of each sensitive table, likewise.
-
-    Returns:
-        `achieved` is an upper bound of the p-value: 0 if parts that must be equal differ.
+    `qit` and each of `st` have distinct rows with a column `MULTIPLICITY`. The achieved number is an upper bound of the
+    p-value: 0 if parts that must be equal differ.
     """
     evidence = ConformityStatistics()
     tables = read_released_tables(groups, original, qit, st)
@@ -157,13 +151,7 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
 ) -> None:
     """Add co-occurrences of categories and values, pairs of one category in a group, and a category's group numbers.
 
-    Args:
-        attribute: one of the known ones.
-        counts: (categories, k) of the original.
-        names: of the sensitive columns.
-        tables: as released.
-        law: of the deal.
-        evidence: takes the statistics.
+    `counts`: (categories, k) of the original.
     """
     places = tables.known[attribute]
     total = counts.sum(axis=0)
@@ -190,7 +178,6 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
 
 
 def _joint_counts(places: GroupEntries, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return group, code and records of every group and category that meet."""
     key = places.group * size + places.code
     order = np.argsort(key, kind="stable")
     key, n = key[order], places.n[order]
@@ -202,11 +189,7 @@ def _joint_counts(places: GroupEntries, size: int) -> tuple[Ints, Ints, Ints]:
 def _group_number_surprise(group: Ints, code: Ints, size: int, groups: int) -> Array:
     """Return the surprise in the sum of the numbers of each code's groups, as shares of the largest.
 
-    Args:
-        group: (entries,) from 0, each once for a code.
-        code: (entries,) category.
-        size: number of categories.
-        groups: number of groups.
+    `group`: (entries,) from 0, each once for a code; `code`: (entries,) category.
     """
     held = np.bincount(code, minlength=size).astype(np.float64)
     numbers = np.bincount(code, weights=(group + 1.0) / groups, minlength=size)

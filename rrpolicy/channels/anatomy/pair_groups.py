@@ -48,15 +48,7 @@ class PairGroupKind:
 
 
 def group_kinds_of_table(counts: Counts, size: int) -> tuple[PairGroupKind, ...]:
-    """Return the kinds of groups of a table, whose `held` are rows of the counts; see `pair_group_kinds`.
-
-    Args:
-        counts: of both sensitive attributes, in the order of the channel.
-        size: l.
-
-    Raises:
-        ValueError: likewise.
-    """
+    """Return the kinds of groups of a table, whose `held` are rows of the counts; see `pair_group_kinds`."""
     return pair_group_kinds([(a, b) for a, b in counts.codes.tolist()], counts.n.tolist(), size)
 
 
@@ -68,13 +60,8 @@ def largest_pair_group_size(pairs: Sequence[tuple[int, int]], n: Sequence[int]) 
 def pair_group_kinds(pairs: Sequence[tuple[int, int]], n: Sequence[int], size: int) -> tuple[PairGroupKind, ...]:
     """Return the kinds of groups into which records are dealt.
 
-    Args:
-        pairs: the values of both attributes of each combination that occurs, each once.
-        n: records of each; all > 0.
-        size: l.
-
-    Raises:
-        ValueError: if a value has more than N/l records, or there are none.
+    `pairs` has the values of both attributes of each combination that occurs, each once; `n` the records of each, all >
+    0. Raises ValueError if a value has more than N/l records, or there are none.
     """
     largest = largest_pair_group_size(pairs, n)
     if not 1 <= size <= largest:
@@ -131,8 +118,7 @@ def _square_table(pairs: Sequence[tuple[int, int]], n: Sequence[int], size: int,
 def _fill_lines(amounts: Sequence[int], lines: int, room: int) -> tuple[list[tuple[int, int, int]], list[int]]:
     """Fill lines of equal room with amounts, one after another.
 
-    Returns:
-        (place of an amount, line, part of it on that line), and the room that each line has left.
+    Returns (place of an amount, line, part of it on that line), and the room that each line has left.
     """
     left, found, line = [room] * lines, [], 0
     for place, amount in enumerate(amounts):
@@ -173,14 +159,12 @@ class _PerfectMatching:
         self.row_of: dict[int, int] = {}
 
     def complete(self) -> list[int]:
-        """Return the column of each row, all different."""
         for row, column in enumerate(self.column_of):
             if column is None:
                 self._match(row)
         return [column for column in self.column_of if column is not None]
 
     def take(self, many: int) -> None:
-        """Subtract a number from every entry of the matching."""
         for row, column in enumerate(self.column_of):
             assert column is not None
             self.table[row][column] -= many

@@ -53,12 +53,8 @@ def groups_of(records: int, size: int) -> tuple[int, int]:
 def partition_phases(counts: Sequence[int], size: int) -> tuple[PartitionPhase, ...]:
     """Return the phases in which groups are made.
 
-    Args:
-        counts: records of each sensitive value.
-        size: l.
-
-    Raises:
-        ValueError: if a value has more than N/l records, or there are none.
+    `counts` are the records of each sensitive value, `size` is l. Raises ValueError if a value has more than N/l
+    records, or there are none.
     """
     if not 1 <= size <= largest_eligible(counts):
         raise ValueError(f"no eligible anatomy for l = {size}; the largest is {largest_eligible(counts)}")

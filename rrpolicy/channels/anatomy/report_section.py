@@ -27,10 +27,7 @@ ORDER = "The table tells which groups were made, in which order: the counts fix 
 def groups_section(groups: AnatomyChannel, records: int, original: Original | None) -> Section:
     """Return the section.
 
-    Args:
-        groups: the channel.
-        records: N.
-        original: the table, for the audit; None for the public page.
+    `original` is None for the public page.
     """
     size, names = groups.size, [own.attribute for own in groups.sensitive]
     number, residues = groups_of(records, size)

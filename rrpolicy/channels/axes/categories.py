@@ -14,8 +14,7 @@ from rrpolicy.frozen_dataclass import frozen
 def check_labels(what: str, labels: Sequence[Value]) -> None:
     """Refuse an empty domain and one that names a category twice.
 
-    Raises:
-        ValueError: naming the attribute or column, never the category.
+    Raises ValueError, which names the attribute or column, never the category.
     """
     if not labels:
         raise ValueError(f"'{what}' has no category")
@@ -32,12 +31,8 @@ def category_column(
 ) -> Column:
     """Return the released column of a categorical attribute.
 
-    Args:
-        attribute: the original attribute.
-        labels: the released categories, in order.
-        release_as: the released name; the attribute's by default.
-        engine_type: DuckDB's name of the type, "" if still unknown.
-        assume_unlinkable: the steward's reason for leaving an unchanged column out of record scope.
+    `engine_type` is DuckDB's name of the type, "" if still unknown; `assume_unlinkable` is the steward's reason for
+    leaving an unchanged column out of record scope.
     """
     return Column(release_as or attribute, "category", tuple(labels), engine_type, attribute, assume_unlinkable)
 
@@ -55,10 +50,6 @@ class Domain:
 
 def certainty_penalty(width: int, categories: int) -> float:
     """Return the loss of a cell released as a label for several categories: their share, 0 for one alone.
-
-    Args:
-        width: number of categories that the label contains.
-        categories: number of categories of the attribute.
 
     References:
         Xu et al. 2006, "Utility-Based Anonymization Using Local Recoding", section 3 (normalised certainty penalty).

@@ -14,10 +14,7 @@ def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int
 
     No sum of parts of unequal sign if p >= q, so that zeros stay 0; below, the matrix is written out.
 
-    Args:
-        x: any array.
-        axis: along which the categories lie.
-        parts: (positions, p, q) of each block.
+    `parts` has (positions, p, q) of each block.
     """
     import numpy as np
 

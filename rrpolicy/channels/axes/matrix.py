@@ -40,16 +40,8 @@ def invariant_matrix(
 
     An empty category (share 0) is never released: its row is 0. Its own column stays stochastic.
 
-    Args:
-        marginal: pi, exact; sums to 1.
-        start: P, square and column-stochastic, rows of exact entries.
-        digits: decimals of the flows; None for none.
-
-    Returns:
-        the rows of R.
-
-    Raises:
-        ValueError: if the marginal or the start is none, or `digits` leave no room on the diagonal.
+    `marginal` is pi, exact; `start` is P, square and column-stochastic, in rows of exact entries. Raises ValueError if
+    `digits` leave no room on the diagonal.
     """
     size = len(marginal)
     if sum(marginal) != 1 or min(marginal) < 0:

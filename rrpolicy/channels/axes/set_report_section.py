@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def sets_section(axis: Sets, records: int) -> Section:
-    """Return the section of one axis.
-
-    Args:
-        axis: the sets.
-        records: N.
-    """
+    """Return the section of one axis."""
     size, l = axis.original_size, axis.set_size
     shown = " with ".join(axis.attributes)
     what = "values" if len(axis.attributes) == 1 else "combinations"
@@ -57,5 +52,4 @@ def sets_section(axis: Sets, records: int) -> Section:
 
 
 def _error_text(squared: Fraction | float) -> str:
-    """Return a mean squared error with its root, which has the unit of a share."""
     return f"{figure(float(squared), 4)}; its root is {figure(100 * math.sqrt(squared), 2)} percentage points"

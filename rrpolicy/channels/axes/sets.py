@@ -249,7 +249,6 @@ class Sets(MixedIn, Several):
         return float(1 + spread / (1 - self.other_included) ** 2)
 
     def _spread(self, marked: int) -> Fraction:
-        """Return the variance of the number of marked other values in a set."""
         others = self.original_size - 1
         if others == 1:
             return Fraction(0)

@@ -79,15 +79,9 @@ def draw_block(product: Product, policy: Policy, streams: Streams, block: Record
     Counts are split if rows repeat often, and records are randomised one by one if they do not, or if axes release more
     than labels.
 
-    Args:
-        product: the channel.
-        policy: with the meaning of codes, its domains known.
-        streams: of the draw.
-        block: its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
-            and the carried columns, the last column their counts; `BLOCK` records, except for the last block.
-
-    Returns:
-        Released rows, sorted by the carried columns only, and the multiplicity of each; None for once.
+    `block` has its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
+    and the carried columns, the last column their counts. It has `BLOCK` records, except for the last block. Returns
+    released rows, sorted by the carried columns only, and the multiplicity of each; None for once.
     """
     number, rows = block
     n = as_numpy(rows.column(rows.num_columns - 1))
@@ -122,7 +116,6 @@ def _persistent_values(series: PersistentNoise, people: PersonMarks, axis: Axis,
 
 
 def _randomise_cells(product: Product, cells: PackedCells, streams: Sequence[Stream]) -> None:
-    """Randomise counts, axis after axis."""
     for slot, (axis, stream) in enumerate(zip(product.axes, streams, strict=True)):
         parent, released, count = axis.split(cells.slot(slot), cells.n, stream)
         cells.replace(slot, parent, flatten(released, released_shape(axis)), count)
@@ -184,10 +177,7 @@ def _randomise_records(
 def randomise_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
     """Return (records, width) released codes of records one by one: cells of one record each.
 
-    Args:
-        axis: the randomising axis.
-        codes: (records,) original codes.
-        stream: of this axis only.
+    `codes`: (records,) original codes.
     """
     _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), stream)
     return released
@@ -204,7 +194,6 @@ def _column_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def _repeat_rows(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
-    """Return each row repeated by its count."""
     return rows if len(n) == int(n.sum()) else rows.take(number_array(np.repeat(np.arange(len(n)), n)))
 
 
@@ -300,13 +289,7 @@ class _IdentifiesUnits(Protocol):
 
 
 def distinct_row_counts(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the original's distinct rows, with their multiplicities, sorted by the carried values, then by the codes.
-
-    Args:
-        original: the table.
-        coded: names of categorical attributes.
-        carried: names of the others.
-    """
+    """Yield the original distinct rows with multiplicities, sorted by the carried values, then by the codes."""
     if isinstance(original, _CountsRows):
         yield from original.tally(*coded, *carried)
         return

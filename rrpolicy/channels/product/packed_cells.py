@@ -24,10 +24,7 @@ class PackedCells:
     def __init__(self, sizes: Sequence[int], codes: Sequence[Ints], n: Ints) -> None:
         """Pack codes.
 
-        Args:
-            sizes: of the slots.
-            codes: one (cells,) array a slot.
-            n: (cells,) records.
+        `codes` has one (cells,) array a slot; `n` is (cells,) records.
         """
         self.sizes = tuple(sizes)
         self._where: list[tuple[int, int]] = []

@@ -87,12 +87,8 @@ def count_released_rows(
 ) -> ReleasedCounts:
     """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
-    Args:
-        product: their channel.
-        reader: the rows, under the released names.
-        subsets: the axes whose joint counts are required; places behind the last axis are those of `carried`.
-        whole: axes of sets of which each set counts as one value, by their place.
-        carried: carried columns that are counted as well.
+    `subsets` are the axes whose joint counts are required; places behind the last axis are those of `carried`. Of the
+    `whole` axes of sets each set counts as one value.
     """
     if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
         return ReleasedCounts(0, "the released columns are not the promised ones", {}, None)

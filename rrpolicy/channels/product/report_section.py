@@ -32,9 +32,7 @@ LOST = (
 def recode_sections(product: Product, original: Original | None) -> tuple[Section, ...]:
     """Return the sections of a channel that recodes.
 
-    Args:
-        product: the channel.
-        original: the table, for the audit page: losses, class sizes and suppressed records; None for the public one.
+    `original` is None for the public page.
     """
     recoded = [axis for axis in product.axes if isinstance(axis, Recode)]
     if not recoded:
@@ -78,12 +76,10 @@ class _ReleasedLabels:
         self.sizes = count_class_sizes(self._codes[kept], self._n[kept])
 
     def of(self, column: int) -> Ints:
-        """Return (labels,) the number of records released with each label of a column."""
         labels = [len(released.labels) for axis in self._recoded for released in axis.released][column]
         return np.bincount(self._codes[:, column], weights=self._n, minlength=labels).astype(np.int64)
 
     def losses(self) -> list[float]:
-        """Return the mean penalty of each column."""
         found = []
         columns = [pair for axis in self._recoded for pair in zip(axis.original, axis.of_labels, strict=True)]
         for place, (domain, groups) in enumerate(columns):

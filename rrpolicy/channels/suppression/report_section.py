@@ -21,10 +21,7 @@ PARTED = (
 def suppression_sections(parted: SuppressionChannel, records: int, original: Original | None) -> tuple[Section, ...]:
     """Return the sections of a channel that suppresses records.
 
-    Args:
-        parted: the channel.
-        records: N.
-        original: the table, for the audit page; None for the public one.
+    `original` is None for the public page.
     """
     how = Section("Tuple suppression", (PARTED,))
     if original is None or parted.moved is None:

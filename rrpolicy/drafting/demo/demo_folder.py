@@ -16,17 +16,7 @@ FILES = ("policy.toml", "hierarchies/education.csv", "hierarchies/region.csv")
 def write_demo(folder: Path, records: int = DEFAULT_RECORDS, seed: int = DEFAULT_SEED) -> tuple[Path, ...]:
     """Write the demo table and its policy.
 
-    Args:
-        folder: made if missing.
-        records: people in the table.
-        seed: another seed gives other people of the same kind.
-
-    Returns:
-        The written files, the table first.
-
-    Raises:
-        ValueError: if `records` or `seed` is out of range.
-        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
+    Returns the written files, the table first. Raises ValueError if `records` or `seed` is out of range.
     """
     import pyarrow.parquet as pq
 

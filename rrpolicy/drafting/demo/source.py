@@ -21,15 +21,7 @@ DEFAULT_SEED = 20_260_101
 
 
 def survey(records: int = DEFAULT_RECORDS, seed: int = DEFAULT_SEED) -> pa.Table:
-    """Return the demo table; see `rrpolicy.drafting.demo.survey`.
-
-    Args:
-        records: the number of people.
-        seed: another seed gives other people of the same kind.
-
-    Raises:
-        ValueError: if `records` or `seed` is out of range.
-    """
+    """Return the demo table; see `rrpolicy.drafting.demo.survey`."""
     from rrpolicy.drafting.demo import survey as generator
 
     return generator.survey(records, seed)
@@ -43,17 +35,7 @@ class DemoSource:
 
     @contextmanager
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
-        """Make the demo table in the scratch folder and open it; see `Source.open`.
-
-        Args:
-            uri: `demo:survey` with the options `records` and `seed`.
-            table: None.
-            scratch: folder for the table.
-            reading: the codes of missing values.
-
-        Raises:
-            DataError: RR300 if the demo table is unknown.
-        """
+        """Make the demo table in the scratch folder and open it; see `Source.open`."""
         import pyarrow.parquet as pq
 
         from rrpolicy.source.duckdb.source import DuckDBSource
@@ -70,7 +52,6 @@ class DemoSource:
 
 
 def _uri_options(uri: str) -> tuple[int, int]:
-    """Return the records and the seed in a uri."""
     name, _, query = uri.removeprefix("demo:").partition("?")
     given = dict(parse_qsl(query, keep_blank_values=True))
     unknown = set(given) - {"records", "seed"}

@@ -31,17 +31,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Path, ...]:
     """Write a distribution: pyproject.toml, a package with its hooks, and a test of each kind by `rrpolicy.testing`.
 
-    Args:
-        folder: made if missing.
-        name: of the distribution, such as `acme-noise`.
-        kinds: of `KINDS`, one at least.
-
-    Returns:
-        The written files.
-
-    Raises:
-        PolicyError: RR250 if the name or a kind is invalid.
-        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
+    `kinds` are of `KINDS`, at least one. Returns the written files.
     """
     if not NAME.fullmatch(name):
         expected = "lower-case letters, digits and single hyphens, such as acme-noise"

@@ -90,11 +90,7 @@ class Case:
     """One test with its position.
 
     Attributes:
-        name: displayed name.
-        table: the records.
-        expect: the expected results.
         folder: that file names are relative to.
-        place: of its name.
     """
 
     name: str
@@ -105,11 +101,7 @@ class Case:
 
 
 def load_cases(policy: Path) -> tuple[Case, ...]:
-    """Return the tests of a policy, in the order of their files.
-
-    Raises:
-        PolicyError: RR2xx, all problems of one of the files.
-    """
+    """Return the tests of a policy, in the order of their files."""
     beside = policy.parent / FOLDER
     files = [beside / policy.name, *sorted((beside / policy.stem).glob("*.toml"))]
     return tuple(case for file in files if file.is_file() for case in _read(file))

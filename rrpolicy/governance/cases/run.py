@@ -50,13 +50,7 @@ def build_case_table(case: Case, policy: Policy, files: Root) -> Table:
     A column that the policy drops and the test does not give is numbered from 1: each record is then a separate unit,
     and nothing else is known of it.
 
-    Args:
-        case: the test.
-        policy: of the test.
-        files: folder that a CSV file must be in, like those that the policy names.
-
-    Raises:
-        PolicyError: RR256 if its file cannot be read, or its records form no table; RR289 if the file is elsewhere.
+    `files` is the folder that a CSV file must be in, like those that the policy names.
     """
     given = case.table
     if given.uri is not None:
@@ -124,8 +118,6 @@ class PolicyTestResult(GatedResult):
     """One test and its result.
 
     Attributes:
-        name: of the test.
-        place: position in its file.
         unlike: differences from the expectation, in sentences; empty if it passes.
     """
 
@@ -149,10 +141,6 @@ class PolicyTestSuite(GatedResult):
     """The tests of one policy.
 
     Attributes:
-        file: of the policy.
-        name: of the policy.
-        version: of the policy.
-        tried: each test.
         untested: entries of the policy without a test, by name.
     """
 

@@ -19,15 +19,7 @@ from rrpolicy.verification.amend import amend_audit, require_unsigned
 
 
 def release_among(named: Sequence[Path]) -> Path:
-    """Return the release that a comparison is written into.
-
-    Args:
-        named: the candidates, as named by the caller.
-
-    Raises:
-        PolicyError: RR250 if no candidate, or more than one, is a release.
-        RefusedError: RR553 if the release is signed.
-    """
+    """Return the release that a comparison is written into."""
     releases = [path for path in named if is_release(path)]
     if len(releases) != 1:
         message = f"{len(releases)} releases are among the candidates, and audit/ speaks of one"
@@ -37,18 +29,7 @@ def release_among(named: Sequence[Path]) -> Path:
 
 
 def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, registry: Registry) -> None:
-    """Write a comparison into audit/ and print the audit report with it, in place of an earlier one.
-
-    Args:
-        bundle: the folder, verified; under its name as a candidate.
-        digest: of its release.json.
-        found: with the release as a candidate.
-        registry: of the plugins; including the report's renderers.
-
-    Raises:
-        PolicyError: as `amend_audit`.
-        RefusedError: as `amend_audit`.
-    """
+    """Write a comparison into audit/ and print the audit report with it, in place of an earlier one."""
     told = comparison_record(str(bundle), digest, found)
 
     def shown(report: Report) -> Report:
@@ -58,13 +39,7 @@ def attach_comparison(bundle: Path, digest: str, found: CandidateComparison, reg
 
 
 def comparison_record(bundle: str, digest: str, found: CandidateComparison) -> AlternativesRecord:
-    """Return the record of a comparison in audit/.
-
-    Args:
-        bundle: the release, as the caller named it.
-        digest: of its release.json.
-        found: with the release as a candidate.
-    """
+    """Return the record of a comparison in audit/."""
     told = found.recommended
 
     def one(place: int, row: CandidateResult) -> ComparedCandidate:

@@ -35,10 +35,8 @@ class Candidate:
 
     Attributes:
         file: of the policy that it is made from, as the caller named it.
-        mechanism: its name.
         changed: options set by the caller: dotted key and value, as text.
         opened: the policy with its plugins; None if it is invalid.
-        problems: reasons why it is invalid.
         accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies to this
             mechanism.
         written: plan or release, which is compared unchanged.
@@ -68,11 +66,7 @@ class Candidate:
 
 
 def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
-    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML.
-
-    Raises:
-        PolicyError: RR250 if the text has another form.
-    """
+    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML."""
     key, sign, rest = text.partition("=")
     if not (key.strip() and sign and rest.strip()):
         expected = "KEY=VALUE,VALUE, such as privacy.0.threshold=1/2,1/3"
@@ -105,18 +99,7 @@ def candidates(  # noqa: PLR0917 each is another thing
 ) -> Iterator[Candidate]:
     """Yield every candidate, each policy's own first; candidates that resolve to the same policy are merged.
 
-    Args:
-        named: policies' files, plans' files and releases.
-        mechanisms: in place of each policy's own; if empty, only that one.
-        vary: the values of keys; all combinations are candidates.
-        root: folder of the files that the policies name.
-        handed: the table in place of each policy's own.
-        trusted: distributions of plugins that a release may use.
-
-    Raises:
-        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism or key, or too many candidates.
-        RefusedError: as `open_policy`, and as `open_written`.
-        RequirementError: as `open_written`.
+    The mechanisms replace each policy's own; all combinations of the varied values are candidates.
     """
     written = [path for path in named if is_plan_or_release(path)]
     policies = [path for path in named if not is_plan_or_release(path)]
@@ -155,7 +138,6 @@ def _policy_candidates(
 
 
 def _canonical_mechanism(name: str, registry: Registry) -> str:
-    """Return the canonical name of a mechanism, given any of its names."""
     name = registry.mechanisms.aliases.get(name, name)
     known = sorted(registry.mechanisms)
     if name not in known:
@@ -206,11 +188,6 @@ def _value_text(value: object) -> str:
 
 
 def _tree_with_key(root: Node, key: str, value: object) -> Node:
-    """Return a tree with another value under a dotted key of the file.
-
-    Raises:
-        PolicyError: RR250 if the file has no such key.
-    """
     known = {name: node for name, node in root.walk() if not isinstance(node.value, dict)}
     if key not in known:
         ends = [name for name in known if name.endswith(f".{key}")]
@@ -222,7 +199,6 @@ def _tree_with_key(root: Node, key: str, value: object) -> Node:
 
 
 def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> Node:
-    """Return a tree with a value in place of one node."""
     if node is old:
         return _value_node(value, old)
     below: dict[str, Node] | list[Node] | object
@@ -236,7 +212,6 @@ def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> 
 
 
 def _value_node(value: object, at: Node) -> Node:
-    """Return a value of the caller at the position of an existing one."""
     if isinstance(value, dict):
         return Node({str(key): _value_node(one, at) for key, one in value.items()}, at.place, at.key)
     if isinstance(value, (list, tuple)):
@@ -249,14 +224,7 @@ def _value_node(value: object, at: Node) -> Node:
 
 
 def _tree_with_mechanism(root: Node, made: OpenedPolicy, name: str, accept: Sequence[str]) -> Node:
-    """Return a tree with another mechanism, the options of the file that it has too, and its accepted statistics.
-
-    Args:
-        root: of the file.
-        made: the policy with its mechanism.
-        name: of the other one.
-        accept: ids of derived statistics.
-    """
+    """Return a tree with another mechanism, the options of the file that it has too, and its accepted statistics."""
     old, release = root.get("mechanism"), root.get("release")
     options = made.registry.catalogue.mechanisms[name].model_fields
     shared = {*(field.alias or key for key, field in options.items()), "plan_on", "plan_on_table"}

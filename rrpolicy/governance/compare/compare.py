@@ -53,11 +53,7 @@ if TYPE_CHECKING:
 
 
 class ComparisonTables:
-    """Opened tables for the duration of a comparison.
-
-    Attributes:
-        folder: for spilling.
-    """
+    """Opened tables for the duration of a comparison."""
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self._stack, self.folder = stack, folder
@@ -65,11 +61,7 @@ class ComparisonTables:
         self._read: list[TableOriginal] = []
 
     def original(self, policy: Policy, registry: Registry) -> TableOriginal:
-        """Return the table as a policy reads it, reusing the counts of another policy.
-
-        Raises:
-            DataError: as `open_original`.
-        """
+        """Return the table as a policy reads it, reusing the counts of another policy."""
         from rrpolicy.source.original import read_original
 
         for one in self._read:
@@ -108,12 +100,8 @@ class ComparisonRequest:
     Attributes:
         risk: id of the requirement of the map; None for the first that most have.
         error: id of its error, likewise.
-        handed: the table, in place of each policy's own.
         records: number to plan for, without data; None with the table.
-        draws: number of simulations of each marginal.
         kept: cache of finished candidates; None without a cache.
-        terms: including the day of assessment.
-        accounts: open the ledgers that policies name.
         write: write the result into audit/ of the release that is a candidate.
     """
 
@@ -137,17 +125,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     call: ComparisonRequest,
     progress: Progress,
 ) -> CandidateComparison:
-    """Compare; see `rrpolicy.compare` for the arguments and errors.
-
-    Args:
-        named: policies' files, plans' files and releases.
-        mechanisms: for each policy.
-        vary: keys with their values.
-        root: folder of the files that the policies name.
-        trusted: distributions of plugins that a release may use.
-        call: other options.
-        progress: called with the current step and the share done.
-    """
+    """Compare; see `rrpolicy.compare` for the arguments and errors."""
     from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.utility.table_metric import FEWEST_DRAWS, MOST_DRAWS
 
@@ -203,12 +181,7 @@ def _has_table(one: Candidate) -> bool:
 
 
 def _require_single_table(each: Sequence[Candidate]) -> None:
-    """Refuse candidates that would be planned on different tables: their numbers would not be comparable.
-
-    Raises:
-        PolicyError: RR250.
-        DataError: RR301 if no engine opens one of them.
-    """
+    """Refuse candidates that would be planned on different tables: their numbers would not be comparable."""
     found: dict[tuple[str | None, ...], Policy] = {}
     for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
         source = policy.source
@@ -228,8 +201,7 @@ def _candidate_result(
 ) -> CandidateResult:
     """Return the result of a candidate; if it cannot be planned, with the reason.
 
-    Raises:
-        DataError: RR3xx if the table cannot be read at all.
+    Raises DataError (RR3xx) if the table cannot be read at all.
     """
     row = CandidateResult(one.label, one.file, one.mechanism, one.changed, None, CandidateOutcome.REFUSED)
     if one.asking is None:
@@ -258,7 +230,6 @@ def _candidate_result(
 
 
 def _has_external_inputs(policy: Policy) -> bool:
-    """Return whether numbers also depend on a ledger or another table, whose changes the key does not reflect."""
     return policy.ledger is not None or bool(policy.mechanism.elsewhere)
 
 

@@ -26,7 +26,6 @@ class ExistingCandidate:
 
     Attributes:
         plan: with the table from the caller, if given.
-        registry: of its plugins.
         assessment: findings and utility, as written.
         table: whether its table is available; that of a release is only if the caller names it.
         release: digest of release.json; "" for a plan.
@@ -52,16 +51,7 @@ def is_plan_or_release(path: Path) -> bool:
 def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Sequence[str]) -> ExistingCandidate:
     """Read a plan's file, or a release.
 
-    Args:
-        path: of either.
-        handed: the table to use instead.
-        root: folder of the files that a plan's policy names.
-        trusted: distributions of plugins that a release may use: the release cannot load one by itself.
-
-    Raises:
-        RefusedError: as `read_plan`.
-        PolicyError: RR260 if a release has no audit/.
-        RequirementError: if a release does not match its manifest.
+    A release cannot load plugins by itself: it may use those of `trusted`.
     """
     if path.suffix == PLAN_SUFFIX and not path.is_dir():
         found = read_plan(path, source=handed.uri, root=root)

@@ -31,13 +31,9 @@ def vary_limits(
 ) -> AlternativesRecord | None:
     """Return the comparison of other limits of one requirement: the first one that has an effect.
 
-    Args:
-        policy: resolved; inherited keys cannot be varied.
-        findings: of its plan, in the order of its requirements; empty if no release satisfies it unchanged.
-        compared: function that compares the policy with other values of keys, over the risk of that requirement.
-
-    Returns:
-        The comparison; without candidates if no limit affects the release; None if no limit can be varied.
+    Inherited keys cannot be varied. `findings` are in the order of the requirements; empty if no release satisfies the
+    policy unchanged. The result has no candidates if no limit affects the release; it is None if no limit can be
+    varied.
     """
     tried = []
     for name, key, values in _by_distance_to_limit(policy, findings):

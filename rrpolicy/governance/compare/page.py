@@ -28,11 +28,7 @@ LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 
 
 def write(found: CandidateComparison, path: Path) -> None:
-    """Write the page, which is confidential, readable only by its owner.
-
-    Raises:
-        RefusedError: RR402 if the file exists, RR407 or RR408 if it cannot be written.
-    """
+    """Write the page, which is confidential, readable only by its owner."""
     refuse_existing(path)
     content = as_html(found)
     made = path.with_name(f".{path.name}.{random_suffix()}")
@@ -76,7 +72,6 @@ def draw_risk_map(found: CandidateComparison) -> RiskMap | None:
 
 
 def _unmapped_candidates(found: CandidateComparison, made: RiskMap | None) -> list[int]:
-    """Return the candidates that are not on the map because a number is unknown."""
     marked = {mark.candidate for mark in made.marks} if made is not None else set()
     return [place for place in range(1, len(found.rows) + 1) if place not in marked]
 

@@ -42,11 +42,8 @@ _UNVERSIONED = ("context.", "waivers/")
 def check_announcements(old: DiffInput, new: DiffInput, changes: Sequence[PolicyChange]) -> Iterator[PolicyChange]:
     """Yield each change; a weaker or possibly weaker one with its problem if it is not announced.
 
-    Args:
-        old: the policy before.
-        new: the policy after: it needs a greater version, and a [[policy.changes]] entry for each such change that the
-            old one does not have. Declarations ([context], [[waivers]]) have no version: an entry is enough.
-        changes: all changes.
+    The new policy needs a greater version, and a [[policy.changes]] entry for each such change that the old one does
+    not have. Declarations ([context], [[waivers]]) have no version: an entry is enough.
     """
     last = old.policy.version
     greater = precedence(new.policy.version) > precedence(last)
@@ -97,14 +94,6 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 
     Policies of folders are matched by name, then by file, then by what they release: a renamed policy is compared with
     the one that has the same source, or at least half of the columns.
-
-    Args:
-        old: before.
-        new: after.
-        on: basis of the impact, as for `policy_impact`.
-        root: folder of the files that the policies name.
-        progress: called with the current step and the share done.
-        terms: including the day of assessment.
     """
     before = () if is_release(old) else open_diff_inputs(old, root)
     after = open_diff_inputs(new, root, _plugin_changes(before))
@@ -121,17 +110,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
 
     Policies missing in the revision are compared with its policies that were removed since: a moved policy is not new.
 
-    Args:
-        revision: of the repository of the working directory.
-        new: a policy's file or a folder.
-        on: as for `compare`.
-        root: as for `compare`.
-        progress: as for `compare`.
-        terms: as for `compare`.
-
-    Raises:
-        PolicyError: RR250 if it is no file or folder; RR282 if it is outside of the repository.
-        RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
+    Raises RefusedError (RR440, RR443) if a ledger of the policies lacks an entry that it had in the revision.
     """
     after = open_diff_inputs(new, root)
     if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
@@ -148,7 +127,6 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
 
 
 def _ledger_path(side: DiffInput) -> Path:
-    """Return the path of a policy's ledger in the work tree."""
     assert side.policy.ledger is not None
     return Path(side.policy.folder) / side.policy.ledger.file
 
@@ -160,7 +138,6 @@ def _matched_comparisons(
     progress: Progress,
     terms: Terms,
 ) -> Difference:
-    """Compare the matched policies of two sides."""
     one, other = _index_by_name(before), _index_by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
     gone = [side for name, side in one.items() if name not in other]
@@ -176,12 +153,10 @@ def _matched_comparisons(
 
 
 def _same_file_score(old: DiffInput, new: DiffInput) -> float:
-    """Return 1 for policies in files of the same name; else 0."""
     return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
 
 
 def _shared_column_ratio(old: DiffInput, new: DiffInput) -> float:
-    """Return the share of columns that two policies have in common; 1 if they have the same source."""
     one, other = old.policy, new.policy
     if (one.source.uri, one.source.table) == (other.source.uri, other.source.table):
         return 1.0
@@ -221,7 +196,6 @@ def _compare_pair(
 
 
 def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> Iterator[PolicyChange]:
-    """Yield mechanism changes, each rated by how it changes the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
     does, why = found.effect or Effect.INCOMPARABLE, _mechanism_reason(found)
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))

@@ -121,7 +121,6 @@ def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -
 
 
 def _covers_same_people(one: Requirement, other: Requirement) -> bool:
-    """Return whether a requirement covers all people that another covers."""
     return _items(one.where).items() <= _items(other.where).items()
 
 
@@ -130,7 +129,6 @@ def _items(where: Mapping[str, Value]) -> dict[str, bytes]:
 
 
 def _implied_requirement(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
-    """Return a requirement whose satisfaction implies another one."""
     held = {Effect.STRONGER, Effect.NEUTRAL}
     return next((other for other in others if requirement_effect(one, other, registry) in held), None)
 

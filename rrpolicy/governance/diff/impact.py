@@ -46,10 +46,7 @@ class _PolicyNumbers:
     """Numbers of one policy.
 
     Attributes:
-        outcome: whether a release under it passes.
         findings: of each requirement of either policy, by its identity.
-        utility: of each gate, by its identity.
-        errors: of each marginal.
     """
 
     outcome: ReleaseOutcome
@@ -63,16 +60,7 @@ def policy_impact(
 ) -> PolicyImpact:
     """Return the numbers of both policies.
 
-    Args:
-        old: the policy before.
-        new: the policy after.
-        on: the table, or each policy's table if unnamed; or the number of records to expect; or None.
-        progress: called with the current step and the share done.
-        terms: including the day of assessment.
-
-    Raises:
-        PolicyError: RR2xx if a policy is invalid.
-        DataError: RR3xx if the table cannot be read, or does not fit a policy.
+    `on` is the table, or each policy's table if unnamed; or the number of records to expect; or None.
     """
     known = ImpactBasis.POLICY if on is None else ImpactBasis.RECORDS if isinstance(on, int) else ImpactBasis.TABLE
 
@@ -98,13 +86,11 @@ def _refused_numbers(error: RRPolicyError, records: int | None = None) -> _Polic
 
 
 def _requirements_only_in(one: DiffInput, other: DiffInput) -> Mapping[str, Requirement]:
-    """Return the requirements of a policy that another policy does not have, by name."""
     taken = requirements_by_identity(other)
     return {name: requirement for name, requirement in requirements_by_identity(one).items() if name not in taken}
 
 
 def _policy_only_numbers(side: DiffInput, terms: Terms) -> _PolicyNumbers:
-    """Return the numbers that a policy determines without data."""
     found = check(side.opened, terms)
     passed = None if found.passed else False
     outcome = ReleaseOutcome(passed, problems=tuple(problem.code for problem in found.problems))

@@ -131,9 +131,7 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
 def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatement]:
     """Return the settings of the ledger and of the population, which matters only with a ledger.
 
-    Args:
-        side: the policy.
-        kept: both policies have a ledger; else only its file is compared.
+    If `kept`, both policies have a ledger; else only its file is compared.
     """
     ledger, population = side.policy.ledger, side.policy.source.population
     told: dict[str, _KeyStatement] = {}

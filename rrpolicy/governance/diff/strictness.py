@@ -19,16 +19,12 @@ OBSERVED = "observed"
 def change_effect(rule: DirectionRule, old: Any, new: Any) -> Effect:
     """Return the effect of a change of a key: weaker in one direction, the other, both or neither.
 
-    Args:
-        rule: of the key.
-        old: the value before; None without a stated or default value.
-        new: the value after.
+    None means neither stated nor a default.
     """
     return Effect.of(weaker=_is_weaker(rule, old, new), stronger=_is_weaker(rule, new, old))
 
 
 def _is_weaker(rule: DirectionRule, old: Any, new: Any) -> bool:
-    """Return whether the second value is weaker than the first in at least one respect."""
     return _WEAKER[rule.direction](rule.value, old, new)
 
 
@@ -55,7 +51,6 @@ def _is_finer(old: Any, new: Any) -> bool:
 
 
 def _recategorised(old: Any, new: Any) -> bool:
-    """Return whether a category in both has other values."""
     return any(name in old and old[name] != content for name, content in (new or {}).items()) if old else False
 
 

@@ -122,7 +122,6 @@ class _Term:
 
     Attributes:
         model: its privacy model.
-        place: position in the policy.
         promise: an earlier requirement; None if it is the policy's.
     """
 

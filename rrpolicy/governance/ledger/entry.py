@@ -32,8 +32,7 @@ def entry_date() -> str:
 def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
     """Refuse documents that are no requirements.
 
-    Raises:
-        ValueError: if one is no requirement.
+    Raises ValueError.
     """
     for document in documents:
         kinds = {key: type(value) for key, value in document.items()}
@@ -68,9 +67,7 @@ class StatedGuarantee:
 
     Attributes:
         id: of the policy's entry; see `rrpolicy.policy.identity`.
-        requirement: in words.
         achieved: None if the basis of the number is the original.
-        verdict: at the release.
         given: ids of derived statistics that it is conditional on.
     """
 
@@ -87,15 +84,11 @@ class ReleaseEntry:
 
     Attributes:
         previous: hash of the entry that it follows.
-        label: of the release.
         draw: id that distinguishes this draw from others of the same policy; see
             `rrpolicy.planning.ledger_account.draw_id`. None for a bundle that was entered later.
-        policy: its name.
-        version: the policy's.
         policy_digest: SHA-256 of the resolved policy.
         population: that the policy declares; None if not declared.
         overlap: relation of its people to those of earlier releases, as the policy declares.
-        records: N.
         max_records: per unit.
         channel: its public description.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
@@ -161,12 +154,10 @@ class ReleaseSettlement:
     """Outcome of a release that was entered.
 
     Attributes:
-        previous: hash of the entry that it follows.
         entry: hash of the release's entry.
         outcome: released: the bundle appeared; withdrawn: it never appeared, and the release no longer counts.
         release: digest of release.json; None if it was withdrawn.
         reason: reason for the withdrawal; None if released.
-        date: the day.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -196,10 +187,8 @@ class HistoryJoin:
     """Two histories of one ledger merged after two writers followed the same entry.
 
     Attributes:
-        previous: hash of the entry that it follows.
         also: hashes of the other last entries.
         reason: the cause, in words.
-        date: the day.
     """
 
     schema: ClassVar[str] = SCHEMA
@@ -221,10 +210,8 @@ class LedgerBudgetEntry:
     """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
-        previous: hash of the entry that it follows.
         population: as policies name it; None: for releases of any population.
         requirements: as documents.
-        date: the day.
         reason: reason for raising it, or for entering the population; None for a budget entered before any release.
         by: the person who decided it; None likewise.
     """
@@ -260,11 +247,8 @@ class RecallEntry:
     """A recalled release, no longer to be used. The data are known; the release counts as before.
 
     Attributes:
-        previous: hash of the entry that it follows.
         entry: hash of the release's entry.
-        reason: why.
         by: the person who decided it.
-        date: the day.
         replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
 
@@ -308,12 +292,7 @@ def entry_hash(line: bytes) -> str:
 def decode_entry(line: bytes, where: str) -> Entry:
     """Decode an entry.
 
-    Args:
-        line: of the file, without its end.
-        where: its position, for messages.
-
-    Raises:
-        ValueError: if it is no entry, or is not in the form of `encode_entry`.
+    `where` is its position, for messages. Raises ValueError if it is no entry, or is not in the form of `encode_entry`.
     """
     document = read_object(line, where)
     kind = document.get("kind")

@@ -32,12 +32,7 @@ class LedgerBranch:
     def __init__(self, named: str, ledger: Path) -> None:
         """Select a branch.
 
-        Args:
-            named: such as `origin/main`.
-            ledger: the file in the work tree of a clone.
-
-        Raises:
-            PolicyError: RR250 if the name is invalid; RR282 if there is no clone, or no git.
+        `named` is such as `origin/main`; `ledger` is the file in the work tree of a clone.
         """
         remote, slash, branch = named.partition("/")
         if not (remote and slash and branch) or named.startswith("-"):
@@ -53,11 +48,7 @@ class LedgerBranch:
         self._tip = ""
 
     def fetch(self) -> bytes:
-        """Return the current ledger of the branch.
-
-        Raises:
-            RefusedError: RR449 if the server cannot be reached, or the branch has no such file.
-        """
+        """Return the current ledger of the branch."""
         refspec = f"+{self._ref}:{_TIP}"
         self._asked("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", self._remote, refspec)
         self._tip = self._asked("rev-parse", "--verify", _TIP).decode().strip()
@@ -66,9 +57,7 @@ class LedgerBranch:
     def push(self, content: bytes, message: str) -> None:
         """Push a longer ledger to the branch if it is unchanged since the fetch.
 
-        Raises:
-            BranchMovedError: RR449 if the branch changed: another writer was first.
-            RefusedError: RR449 if the server refuses it, or cannot be reached.
+        Raises BranchMovedError (RR449) if another writer was first.
         """
         blob = self._asked("hash-object", "-w", "--stdin", given=content).decode().strip()
         with tempfile.TemporaryDirectory(prefix="rrpolicy-") as folder:
@@ -87,7 +76,6 @@ class LedgerBranch:
         self._tip = made
 
     def _person(self) -> dict[str, str]:
-        """Return the author of commits if git has no user name."""
         missing = [who for who in ("AUTHOR", "COMMITTER") if self._run("var", f"GIT_{who}_IDENT").returncode]
         return {f"GIT_{who}_{what}": value for who in missing for what, value in _PERSON.items()}
 
@@ -117,7 +105,6 @@ class LedgerBranch:
 
 
 def _first_error_line(said: str) -> str:
-    """Return the first line of git's output that contains the reason."""
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("To ")]
     told = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "!"))]
     return (told or lines or ["git gives no reason"])[0]

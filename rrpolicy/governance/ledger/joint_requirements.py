@@ -62,8 +62,7 @@ class JointRequirement:
     def read(self, registry: Registry, max_records: int) -> Requirement:
         """Return the requirement.
 
-        Raises:
-            RefusedError: RR404 if no loaded plugin offers its model; RR440 if the model does not accept its options.
+        Raises RefusedError: RR404 if no loaded plugin offers its model, RR440 if the model does not accept its options.
         """
         try:
             return requirement_from_json(self.requirement, registry.catalogue, max_records)
@@ -146,10 +145,7 @@ def applicable_requirements(
     A budget of the ledger replaces the requirements of earlier releases of its population: it was decided with a
     reason.
 
-    Args:
-        ledger: current.
-        found: the earlier releases that may contain the same people.
-        population: of the new release.
+    `found` are the earlier releases that may contain the same people.
     """
     promised = []
     budgets = ledger.budgets
@@ -185,14 +181,7 @@ def sensitive_columns(requirement: Requirement) -> Sequence[str]:
 def worst_finding(only: Policy, registry: Registry, joint: JointReleases, derived: Sequence[Derived]) -> Finding:
     """Return the finding on one requirement for the people with the worst result.
 
-    Args:
-        only: a policy with one requirement.
-        registry: of the policy's plugins.
-        joint: the releases together.
-        derived: the statistics derived from their tables.
-
-    Raises:
-        RRPolicyError: if nothing assesses it.
+    `only` is a policy with one requirement. Raises RRPolicyError if nothing assesses it.
     """
     found = [single_finding(only, registry, group.channel, group.people, derived) for group in joint.groups]
     return max(found, key=lambda f: (_ORDER.index(f.verdict or Verdict.UNDECIDED), _directed_value(f)))
@@ -261,7 +250,6 @@ def _joint_or_reason(registry: Registry, others: Sequence[ReleaseEntry], entry: 
 def _violation(
     promise: JointRequirement, registry: Registry, joint: JointReleases | str, entry: ReleaseEntry, most: int
 ) -> tuple[str, Finding | None, str] | None:
-    """Return the requirement with the violating finding, or with the reason why it is undecided; None if it is met."""
     try:
         requirement = promise.read(registry, most)
         said = requirement_text(requirement, registry)
@@ -308,12 +296,7 @@ def _accepting_budget(ledger: Ledger, promise: JointRequirement, own: str) -> Le
 
 
 def unknown_population(ledger: Ledger, population: str | None) -> str | None:
-    """Return the reason to refuse a new population name: another spelling would get a separate budget.
-
-    Args:
-        ledger: in which the first name is free.
-        population: that a policy declares.
-    """
+    """Return the reason to refuse a new population name: another spelling would get a separate budget."""
     known = ledger.populations
     if population is None or population in known or (not known and not ledger.releases):
         return None
@@ -322,11 +305,7 @@ def unknown_population(ledger: Ledger, population: str | None) -> str | None:
 
 
 def refuse_mixed_alphabets(population: str | None) -> None:
-    """Refuse a name with letters of several alphabets, which could imitate another name.
-
-    Raises:
-        PolicyError: RR446.
-    """
+    """Refuse a name with letters of several alphabets, which could imitate another name."""
     import unicodedata
 
     letters = [c for c in population or "" if c.isalpha()]

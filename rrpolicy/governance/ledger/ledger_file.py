@@ -41,24 +41,14 @@ class LedgerFile:
     def __init__(self, path: Path, descriptor: int, branch: LedgerBranch | None = None) -> None:
         """Read the file.
 
-        Args:
-            path: of the file.
-            descriptor: of the file, locked; the book closes it.
-            branch: of a git server, which gets a line before this file; None if the ledger is only this file.
-
-        Raises:
-            RefusedError: RR440 if it is unreliable.
+        `descriptor` is that of the locked file, which the book closes. A branch gets a line before this file.
         """
         self._path, self._locked, self._branch = path, descriptor, branch
         self._content = _read_content(path, descriptor)
         self.ledger: Ledger = read_chain(self._content, str(path))
 
     def take(self) -> None:
-        """Take the ledger from the branch; the file is unchanged until an entry is added.
-
-        Raises:
-            RefusedError: RR440 if that ledger is unreliable; RR449 if it lacks an entry of the file.
-        """
+        """Take the ledger from the branch; the file is unchanged until an entry is added."""
         assert self._branch is not None
         content = self._branch.fetch()
         newer = read_chain(content, f"{self._path} of {self._branch.named}")
@@ -71,8 +61,7 @@ class LedgerFile:
     def keep(self) -> None:
         """Write the ledger taken from the branch to the file.
 
-        Raises:
-            RefusedError: RR407 or RR408 if it cannot be written; it is then unchanged.
+        If it cannot be written, it is unchanged.
         """
         if self._branch is not None:
             self._write(self._content, self.ledger)
@@ -80,8 +69,7 @@ class LedgerFile:
     def append(self, entry: Entry) -> str:
         """Add an entry after the last one, and return its hash; it is pushed to the branch first, if there is one.
 
-        Raises:
-            RefusedError: RR407 or RR408 if it cannot be written, RR449 if it cannot be pushed; it is then unchanged.
+        If either fails, the file is unchanged.
         """
         line = encode_entry(entry)
         content = self._content + line + b"\n"
@@ -120,12 +108,7 @@ class LedgerFile:
 def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json], ...]] | None = None) -> str:
     """Create a ledger, and return the hash of its last entry.
 
-    Args:
-        path: of the file.
-        budgets: population -> joint requirements on all its releases, as documents.
-
-    Raises:
-        RefusedError: RR411 if there is a file already, RR407 or RR408 if it cannot be written.
+    `budgets` maps a population to joint requirements on all its releases, as documents.
     """
     lines = [encode_entry(LedgerOpening(os.urandom(_ID_BYTES).hex(), entry_date()))]
     for population, requirements in (budgets or {}).items():
@@ -135,11 +118,7 @@ def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger without waiting for a writer.
-
-    Raises:
-        RefusedError: RR440 if it is unreliable, RR443 if it does not exist.
-    """
+    """Read a ledger without waiting for a writer."""
     descriptor = _open_descriptor(path)
     try:
         return read_chain(_read_content(path, descriptor), str(path))
@@ -149,16 +128,7 @@ def read_ledger(path: Path) -> Ledger:
 
 @contextmanager
 def lock_ledger(path: Path, branch: str | None = None) -> Iterator[LedgerFile]:
-    """Open a ledger to append to it, after waiting for other writers.
-
-    Args:
-        path: of the file.
-        branch: with the ledger on a git server, such as `origin/main`; None if the ledger is only this file.
-
-    Raises:
-        RefusedError: RR440 if it is unreliable, RR443 if it does not exist, RR449 if the branch cannot be read.
-        PolicyError: RR250, RR282 if there is no such branch.
-    """
+    """Open a ledger to append to it, after waiting for other writers."""
     descriptor = _lock_descriptor(path)
     try:
         book = LedgerFile(path, descriptor, None if branch is None else LedgerBranch(branch, path))
@@ -204,7 +174,6 @@ def _open_descriptor(path: Path) -> int:
 
 
 def _read_content(path: Path, descriptor: int) -> bytes:
-    """Return the file's bytes."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_LEDGER_BYTES:
         raise broken_chain_error(str(path), "it is not a regular file of a sensible size")

@@ -90,7 +90,6 @@ class JointReleases:
     """Releases of the same people together.
 
     Attributes:
-        rule: of composition, in words.
         groups: of people; the weakest result of any group applies to all.
         composed: the channel of linked rows, if all releases are of one table.
     """
@@ -120,8 +119,7 @@ def overlapping_releases(
 def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseComponent:
     """Return the component of an entry for composition.
 
-    Raises:
-        RRPolicyError: if no loaded plugin reads its channel.
+    Raises RRPolicyError if no loaded plugin reads its channel.
     """
     channel = channel_from_json(dict(entry.channel), registry.kinds)
     series = None if entry.series is None else draw_identity(entry.series, channel)
@@ -146,11 +144,7 @@ def combine_releases(
 ) -> JointReleases:
     """Return the joint releases for each group of people who are in the same of them.
 
-    Args:
-        parts: each with a composition rule; the last is the new one.
-        declared: on the people of the new one.
-        earlier: the entries of the others.
-        original: the table of the new one, or its number of records.
+    Each part has a composition rule; the last is the new one, whose people `declared` and `original` describe.
     """
     overlap = declared.overlap
     sizes = [part.records for part in parts]
@@ -201,9 +195,7 @@ def _changing_values_group(parts: Sequence[ReleaseComponent], people: int, most:
 def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Iterator[ReleaseComponent]:
     """Yield releases with independent draws: of a series, one per different value of a person.
 
-    Args:
-        parts: all releases, the last the new one.
-        most: different values of a person in a series.
+    `most` is the number of different values of a person in a series.
     """
     releases = Counter(part.series for part in parts)
     for part in parts:
@@ -216,5 +208,4 @@ def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Ite
 
 
 def _cell_count(channel: Product) -> int:
-    """Return the number of possible combinations in linked rows."""
     return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

@@ -32,7 +32,6 @@ class ComposedBounds:
         record: epsilon in record scope.
         attribute: epsilon in attribute scope.
         k: no attacker links a person with a probability above 1/k; None if units have several records.
-        rule: of composition, in words.
     """
 
     record: float
@@ -61,14 +60,12 @@ class LedgerRow:
     """A release of the ledger.
 
     Attributes:
-        hash: of its entry.
         entry: unchanged.
         outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
         with_earlier: number of earlier releases that may contain the same people.
         alone: its bounds by itself; None if unknown.
         together: its bounds together with those; None if no rule composes them.
         unruled: reason why no rule applies; "" if one does.
-        place: its outcome.
     """
 
     hash: str
@@ -86,7 +83,6 @@ class LedgerView:
     """Content of a ledger for display.
 
     Attributes:
-        name: of the file.
         head: hash of the last entry.
         populations: name, or None for releases without one -> its releases in their order.
         budgets: name -> the budget that applies to it; None for the budget of all.
@@ -211,7 +207,6 @@ def _ledger_row(
 def _composed_bounds(
     registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry
 ) -> tuple[ComposedBounds | None, str]:
-    """Return the bounds of a release together with others, or the reason why no rule composes them."""
     try:
         parts = [release_component(e, registry) for e in (*others, entry)]
     except RRPolicyError as error:
@@ -292,7 +287,6 @@ def _k_text(reached: ComposedBounds) -> str:
 
 
 def _aligned_rows(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows with aligned columns; the first column numbers them."""
     numbered = [("" if not i else str(i), *row[1:]) for i, row in enumerate(rows)]
     widths = [max(map(len, column)) for column in zip(*numbered, strict=True)]
     for row in numbered:

@@ -30,7 +30,6 @@ class VerifiedLedger:
     """A ledger whose chain is intact.
 
     Attributes:
-        ledger: as read.
         head: hash of the last entry.
         bundles: that were found in it.
         unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
@@ -123,16 +122,7 @@ def verify_in_ledger(
 ) -> Verification:
     """Return the verification of a bundle, extended by the check that the ledger agrees and has no newer release.
 
-    Args:
-        path: of the ledger.
-        bundle: the bundle's folder, or its public/ folder alone.
-        found: its verification.
-        superseded: it may be a release under an older version of its policy.
-        plugins: distributions to load for the channels that the ledger names.
-        name: of the bundle, for messages; "" for its folder's.
-
-    Raises:
-        RefusedError: RR440 if the ledger is unreliable, RR443 if it does not exist.
+    If `superseded`, it may be a release under an older version of its policy.
     """
     ledger, called = read_ledger(path), name or str(bundle)
     problem: Problem | None
@@ -176,13 +166,7 @@ def _matches_series_start(ledger: Ledger, manifest: Manifest) -> bool:
 
 
 def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return the problem that the ledger contains a release under a newer version of the policy; None if it does not.
-
-    Args:
-        ledger: with an intact chain.
-        manifest: of the release.
-        name: of the bundle, for the message.
-    """
+    """Return the problem of a release under a newer version of the policy in the ledger; None without one."""
     policy = manifest.policy
     newer = _newest_version(ledger, policy.name, policy.version, manifest.series)
     if newer is None:
@@ -210,7 +194,6 @@ def _newest_version(ledger: Ledger, policy: str, version: str, series: ManifestS
 
 
 def _is_newer(one: str, other: str) -> bool:
-    """Return whether a version is newer than another; for other texts, whether they differ."""
     try:
         return precedence(one) > precedence(other)
     except ValueError:
@@ -218,11 +201,7 @@ def _is_newer(one: str, other: str) -> bool:
 
 
 def sealed_manifest(bundle: Path) -> Manifest:
-    """Return the manifest of a bundle, or of its public/ folder, with a valid digest.
-
-    Raises:
-        PolicyError: RR260 or RR261 if it is no release, RR284 if it was changed.
-    """
+    """Return the manifest of a bundle, or of its public/ folder, with a valid digest."""
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     manifest = read_release(public)
     check_seal(public, manifest.to_json(), ())
@@ -230,13 +209,7 @@ def sealed_manifest(bundle: Path) -> Manifest:
 
 
 def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return the difference between a release and its entry in the ledger; None if they agree.
-
-    Args:
-        ledger: with an intact chain.
-        manifest: of the release.
-        name: of the bundle, for the message.
-    """
+    """Return the difference between a release and its entry in the ledger; None if they agree."""
     place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
     found = find_entry(ledger, manifest)
     if found is None:
@@ -262,19 +235,12 @@ def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | N
 
 
 def _replaced_release(ledger: Ledger, entry: ReleaseEntry) -> str | None:
-    """Return the digest of the release that an entry corrects."""
     settled = None if entry.replaces is None else ledger.settled.get(entry.replaces)
     return None if settled is None else settled.release
 
 
 def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
-    """Return the notice that a release was recalled, or replaced by a correction; None if it was not.
-
-    Args:
-        ledger: with an intact chain.
-        own: hash of its entry.
-        name: of the bundle, for the message.
-    """
+    """Return the notice that a release was recalled, or replaced by a correction; None if it was not."""
     recall, other = ledger.recalled.get(own), ledger.replaced.get(own)
     if recall is None and other is None:
         return None

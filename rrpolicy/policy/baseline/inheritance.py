@@ -49,15 +49,9 @@ def read_merged(
 ) -> MergedPolicy:
     """Read a policy file and its baselines.
 
-    Args:
-        path: the policy file.
-        problems: gets what is wrong with the shape of any of the files and with their inheritance.
-        root: that the baselines must lie under.
-        alter: changes the file's own tree; by default it is left unchanged.
-        aliases: called where a policy and its baseline name the mechanism in two ways.
-
-    Raises:
-        PolicyError: if the file itself cannot be read as TOML.
+    `problems` gets the faults of every file and of their inheritance. `alter` changes the file's own tree. `aliases` is
+    called where a policy and its baseline name the mechanism in two ways. Raises PolicyError only if the file itself is
+    not TOML.
     """
     return _read_and_merge(path, str(path), problems, (), root, aliases, alter)
 
@@ -182,7 +176,6 @@ def _canonical_mechanism(base: Node, child: Node, aliases: AliasFinder) -> Node:
 
 
 def _fold_child(base: Node, child: Node) -> Node:
-    """Return the child over the baseline."""
     for section, key in _OF_ONE:
         base = _without_key(base, section, key)
     folded = _override_node(base, child)

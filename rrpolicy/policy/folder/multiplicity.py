@@ -11,12 +11,7 @@ SCHEME = "counts"
 
 
 def counts_uri(uri: str, multiplicity: str) -> str:
-    """Return the uri of a table of counts.
-
-    Args:
-        uri: of the table itself.
-        multiplicity: the column that holds the count of each row.
-    """
+    """Return the uri of a table of counts."""
     return f"{SCHEME}:{quote(multiplicity, safe=' ')}:{uri}"
 
 

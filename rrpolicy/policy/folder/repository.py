@@ -20,8 +20,7 @@ _REF = re.compile(r"refs(/(?!\.)[^/\\\x00-\x20\x7f~^:?*\[]+)+")
 def repository_root(folder: Path) -> Path | None:
     """Return the top of the repository that a folder lies in; None outside of one.
 
-    Args:
-        folder: exists; links are resolved.
+    The folder exists; links are resolved.
     """
     here = folder.resolve()
     return next((f for f in (here, *here.parents) if (f / ".git").exists()), None)
@@ -46,9 +45,7 @@ def head_commit(folder: Path) -> str | None:
 def blob_id(content: bytes, of: str) -> str:
     """Return git's id of a file: it equals `git rev-parse COMMIT:path` if the commit holds these bytes.
 
-    Args:
-        content: the file's bytes.
-        of: a commit; its length determines the digest that the repository uses.
+    The length of the commit `of` determines the digest that the repository uses.
     """
     whole = b"blob %d\0" % len(content) + content
     new = len(of) == hashlib.sha256().digest_size * 2

@@ -29,11 +29,7 @@ class Root:
 
     @classmethod
     def of(cls, policy: Path, given: Path | None = None) -> Root:
-        """Return the root of a policy: the one given, else the top of its repository, else its own folder.
-
-        Raises:
-            PolicyError: RR250 if the one given is no folder.
-        """
+        """Return the root of a policy: the one given, else the top of its repository, else its own folder."""
         if given is not None and not given.is_dir():
             raise PolicyError(Problem("RR250", f"--root: {given} is no folder"))
         own = policy.parent
@@ -42,9 +38,8 @@ class Root:
     def read(self, path: Path) -> bytes:
         """Return a file that a policy names.
 
-        Raises:
-            OutsideError: if it lies elsewhere, by its own path or by links.
-            OSError, ValueError: if it cannot be read, is no regular file, or is larger than `LARGEST`.
+        Raises OutsideError if it lies elsewhere, by its own path or by links; OSError or ValueError if it is no regular
+        file or larger than `MAX_FILE_BYTES`.
         """
         real = path.resolve()
         if not real.is_relative_to(self.folder):

@@ -107,10 +107,7 @@ class _LocatedError:
 def validation_problems(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
     """Yield pydantic's errors of a table, once for each place, and mark the nodes.
 
-    Args:
-        error: of validating `root.plain()` or a part of it.
-        root: the table.
-        model: the class it was validated with.
+    `error` is of validating `root.plain()` or a part of it with `model`.
     """
     located = [_locate_error(root, e) for e in error.errors(include_url=False)]
     groups: dict[tuple[object, ...], list[_LocatedError]] = {}
@@ -215,7 +212,6 @@ def _missing_key_text(key: str, fields: Iterable[FieldInfo]) -> str:
 
 
 def _named_fields(model: type[BaseModel], path: Sequence[str | int]) -> list[FieldInfo]:
-    """Return the fields that a path to a key may name."""
     if not path:
         return []
     fields = [(f.alias or n, f) for m in _location_classes(model, path[:-1]) for n, f in m.model_fields.items()]
@@ -234,7 +230,6 @@ def accepted_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list
 
 
 def _location_classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
-    """Return the classes that a location of a class may hold."""
     current = [model]
     for part in loc:
         fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]

@@ -39,19 +39,7 @@ class CountsRelation:
 def read_counts_relation(
     connection: duckdb.DuckDBPyConnection, name: str, source: str, columns: Sequence[StoredColumn], multiplicity: str
 ) -> CountsRelation:
-    """Read a table of counts.
-
-    Args:
-        connection: DuckDB.
-        name: the table, as messages name it.
-        source: SQL that reads it.
-        columns: its columns, in order.
-        multiplicity: the name of the column of counts.
-
-    Raises:
-        DataError: RR347 if there is no such column, RR348 if it holds invalid counts, RR342 if there are too many
-            records.
-    """
+    """Read a table of counts."""
     stored = next((c for c in columns if c.name == multiplicity), None)
     if stored is None:
         known = ", ".join(f"'{c.name}'" for c in columns[:20])

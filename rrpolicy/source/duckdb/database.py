@@ -18,13 +18,7 @@ ALIAS = "original"
 def find_table(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) -> tuple[str, list[StoredColumn]]:
     """Return SQL that reads a table or view, and its columns.
 
-    Args:
-        connection: DuckDB with the database attached as `ALIAS`.
-        name: the database, as messages name it.
-        table: a table's or view's name, with its schema before a dot if it is not `main`; None if there is only one.
-
-    Raises:
-        DataError: RR306 if there is no such table, or none is named and there are several.
+    `connection` has the database attached as `ALIAS`; `table` has its schema before a dot if it is not `main`.
     """
     found = connection.execute(
         f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = '{ALIAS}' UNION ALL"

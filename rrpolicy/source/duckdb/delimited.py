@@ -53,13 +53,7 @@ _PARSED = ("DATE", "TIMESTAMP")
 def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
     """Return a CSV file as the engine can read it.
 
-    Args:
-        path: of the file.
-        settings: its format.
-        scratch: the folder for a copy if it has another encoding, or lines before its header.
-
-    Raises:
-        DataError: RR303 if it cannot be unpacked, RR304 if it is not in its encoding.
+    `scratch` takes a copy if the file has another encoding, or lines before its header.
     """
     try:
         return readable_text_file(path, settings, scratch)
@@ -70,17 +64,7 @@ def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile
 
 
 def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str, ...]:
-    """Return the column names of a CSV file; a first one without a name is called `FIRST`.
-
-    Args:
-        path: of the file, as messages name it.
-        file: the file as opened.
-        settings: its format.
-
-    Raises:
-        DataError: RR303 if the fields have another delimiter; RR304 if it is not UTF-8; RR308 if there is no header,
-            or one with more or fewer fields than the first record.
-    """
+    """Return the column names of a CSV file; a first one without a name is called `FIRST`."""
     try:
         names, width = file.header()
     except UnicodeDecodeError:
@@ -128,13 +112,7 @@ def _encoding_error(path: str, settings: CsvSettings) -> DataError:
 
 
 def csv_scan_sql(path: str, file: CsvTextFile, names: Sequence[str]) -> str:
-    """Return SQL that reads the file, every column as text, refusing malformed records.
-
-    Args:
-        path: as the engine opens it.
-        file: its format.
-        names: the columns.
-    """
+    """Return SQL that reads the file, every column as text, refusing malformed records."""
     told = {"skip": "0", "comment": "''", "encoding": "'utf-8'", "strict_mode": "true", "null_padding": "false"}
     told |= {"ignore_errors": "false", "compression": "'gzip'" if file.packed else "'none'"}
     return read_csv(path, dict.fromkeys(names, "VARCHAR"), file.delimiter, file.quote, **told)
@@ -145,15 +123,8 @@ def columns(
 ) -> tuple[str, int, list[StoredColumn]]:
     """Read the file, `_TOGETHER` columns at a time; a column that is not read is text.
 
-    Args:
-        connection: DuckDB.
-        source: SQL that reads the file.
-        names: the columns.
-        reading: the format of numbers, and the codes of missing values.
-
-    Returns:
-        SQL that reads the file without those codes; the number of records; each column with the type in which all its
-            values are spelled.
+    Returns SQL that reads the file without the codes of missing values; the number of records; each column with the
+    type in which all its values are spelled.
     """
     source = with_missing_as_null(source, [StoredColumn(name, "VARCHAR") for name in names], reading)
     if reading.column_wise:
@@ -173,7 +144,6 @@ def columns(
 
 
 def _type_test_sql(sql: str, *, comma: bool) -> list[str]:
-    """Return SQL of aggregates: whether all values are of each type; the number with the other decimal mark."""
     mark, other = (decimal_comma_pattern, str) if comma else (str, decimal_comma_pattern)
     tests = []
     for kind, spelling in _SPELLINGS.items():
@@ -192,7 +162,6 @@ def decimal_comma_pattern(pattern: str) -> str:
 
 
 def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredColumn:
-    """Return a column from the results of its tests."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
     numbers, others, padded, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 4]
     odd = known - numbers if numbers or others or padded else 0
@@ -200,16 +169,7 @@ def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredC
 
 
 def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
-    """Count the records without the engine, which may silently lose a record longer than it can read.
-
-    Args:
-        path: of the file, as messages name it.
-        file: the file as opened.
-        records: number of records that the engine read.
-
-    Raises:
-        DataError: RR326 if it read another number.
-    """
+    """Count the records without the engine, which may silently lose a record longer than it can read."""
     if file.lines() == records:
         return
     try:

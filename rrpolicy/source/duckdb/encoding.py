@@ -46,13 +46,7 @@ class AttributeEncoding:
 def encode(attribute: Attribute, column: StoredColumn, prefix: str) -> AttributeEncoding:
     """Return the encoding of a categorical attribute.
 
-    Args:
-        attribute: with its domain.
-        column: the table's column.
-        prefix: the beginning of the names of the keys; unique in the statement.
-
-    Raises:
-        DataError: RR312 if the column's type cannot hold the domain's values or be binned.
+    `prefix` begins the names of the keys, and is unique in the statement.
     """
     if attribute.domain is None:
         raise ValueError(f"the domain of {attribute.name} is not known")
@@ -126,8 +120,7 @@ def grouping_encoding(attribute: Attribute, column: StoredColumn, prefix: str) -
 def domain_position(domain: tuple[Value, ...], value: Value) -> int:
     """Return a category's position in a domain; true differs from 1.
 
-    Raises:
-        ValueError: if it is not in the domain.
+    Raises ValueError if it is not in the domain.
     """
     for place, category in enumerate(domain):
         if same_category(category, value):
@@ -161,9 +154,6 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
     """Return the comparison of a column with its domain.
 
     The categories named by `nulls` and `outside` need not be of the column's type.
-
-    Raises:
-        DataError: RR312 if another category is of a type that the column cannot hold.
     """
     domain = attribute.domain or ()
     meant = [v for v in domain if v not in (attribute.nulls, attribute.outside)]
@@ -201,9 +191,7 @@ def _compares_as_text(meant: Sequence[Value], column: StoredColumn) -> bool:
 def parse_moment(value: Value, kind: str) -> date | time | None:
     """Return the date or time that a category spells, as a column of an engine type holds it; None if it spells none.
 
-    Args:
-        value: the category.
-        kind: DATE, TIME, TIMESTAMP, …
+    `kind` is DATE, TIME, TIMESTAMP, ….
     """
     if not isinstance(value, str):
         return None
@@ -286,7 +274,6 @@ def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Pr
 
 
 def _bin_code_sql(attribute: Attribute, column: StoredColumn) -> str:
-    """Return SQL for the code of the bin: [a, b), the last one closed."""
     bins = attribute.bins
     assert bins is not None
     moments = any(isinstance(e, str) for e in bins.edges)
@@ -334,7 +321,6 @@ def _binning_problem(attribute: Attribute, column: StoredColumn, *, moments: boo
 
 
 def _binary_search_sql(x: str, edges: list[str], codes: list[int]) -> str:
-    """Return SQL of a binary search for the code of x, with `edges` between the codes."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2

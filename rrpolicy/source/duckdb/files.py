@@ -89,11 +89,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
 
 
 def checked_path(path: str) -> str:
-    """Return a path that the engine can open.
-
-    Raises:
-        DataError: RR300 if its bytes are no UTF-8 text, or Python reads them in another encoding.
-    """
+    """Return a path that the engine can open."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -104,11 +100,7 @@ def checked_path(path: str) -> str:
 
 
 def refuse_pipe(path: str) -> None:
-    """Refuse a file that can be read only once: a pipe, standard input or a device.
-
-    Raises:
-        DataError: RR300 if it is one.
-    """
+    """Refuse a file that can be read only once: a pipe, standard input or a device."""
     with suppress(OSError):
         mode = Path(path).stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
@@ -126,11 +118,7 @@ def _file_state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, 
 
 
 def _glob_paths(pattern: str) -> list[str]:
-    """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot.
-
-    Raises:
-        DataError: RR340 if there are too many, or too many names were inspected.
-    """
+    """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot."""
     first, *parts = Path(pattern).parts
     paths, look = [first], _BoundedGlob(pattern)
     for part in parts:

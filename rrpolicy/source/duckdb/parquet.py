@@ -16,16 +16,7 @@ _OPTIONS = "union_by_name = false, hive_partitioning = false, filename = false, 
 
 
 def find_parquet(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> tuple[str, list[StoredColumn]]:
-    """Return SQL that reads the files, and their columns.
-
-    Args:
-        connection: DuckDB.
-        name: the table, as messages name it.
-        files: paths as the engine opens them.
-
-    Raises:
-        DataError: RR307 if two files differ in their columns; RR308 if two columns differ in case only.
-    """
+    """Return SQL that reads the files, and their columns."""
     first = _parquet_columns(connection, files[0])
     for file in files[1:]:
         other = _parquet_columns(connection, file)

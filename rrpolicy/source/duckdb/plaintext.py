@@ -28,7 +28,6 @@ class CsvTextFile:
     """A file of UTF-8 text that begins with its header, packed by gzip or not.
 
     Attributes:
-        path: of the file.
         delimiter: between fields.
         quote: around fields; empty if none is.
     """
@@ -45,9 +44,7 @@ class CsvTextFile:
     def header(self) -> tuple[list[str], int]:
         """Return the fields of the first record, () if there is no record, and the number of fields of the next one.
 
-        Raises:
-            UnicodeDecodeError: if it is not UTF-8.
-            csv.Error, OSError, EOFError, zlib.error: if it cannot be read.
+        Raises UnicodeDecodeError if it is not UTF-8; csv.Error, OSError, EOFError or zlib.error if it cannot be read.
         """
         with _open_text(self.path, "utf-8-sig") as stream:
             reader = self._reader(stream)
@@ -100,14 +97,8 @@ class CsvTextFile:
 def readable_text_file(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
     """Return a file that the engine can read: itself, or a copy in the scratch folder.
 
-    Args:
-        path: of the file.
-        settings: its format.
-        scratch: the folder for a copy; the caller wipes it.
-
-    Raises:
-        UnicodeDecodeError: if a file that is copied is not in its encoding.
-        OSError, EOFError, zlib.error: if it cannot be read or copied.
+    Raises UnicodeDecodeError if a file that is copied is not in its encoding; OSError, EOFError or zlib.error if it
+    cannot be read or copied.
     """
     plain = path.lower().removesuffix(".gz")
     delimiter = settings.delimiter or ("\t" if plain.endswith(".tsv") else ",")

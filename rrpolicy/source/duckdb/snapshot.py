@@ -41,13 +41,7 @@ _WHOLE = 1 << 52
 def with_rounded_weights(
     source: str, columns: Sequence[StoredColumn], reading: Reading
 ) -> tuple[str, list[StoredColumn]]:
-    """Return SQL of a table with rounded columns, which are then doubles, and its columns; text is not rounded.
-
-    Args:
-        source: SQL after FROM.
-        columns: the table's columns, in order.
-        reading: has the rounded columns, and the units to whose multiples.
-    """
+    """Return SQL of a table with rounded columns, which are then doubles, and its columns; text is not rounded."""
     found = [_rounded_weight_sql(column, reading) for column in columns]
     if all(sql is None for sql in found):
         return source, [*columns]
@@ -98,8 +92,7 @@ class RowCache:
     def __init__(self, path: Path) -> None:
         """Prepare.
 
-        Args:
-            path: of a file in the scratch folder, which the caller wipes.
+        `path` is in the scratch folder, which the caller wipes.
         """
         self._path = path
         self._writing = False
@@ -157,7 +150,6 @@ class TableSnapshot:
     """One pinned state of a table in DuckDB; a `Snapshot`.
 
     Attributes:
-        name: the table, as messages name it.
         source: SQL after FROM.
         stored: its columns, in table order.
         count: the number of records.
@@ -271,12 +263,10 @@ class TableSnapshot:
 
     @property
     def _records(self) -> str:
-        """Return SQL of the number of records of a group of rows."""
         return "count(*)" if self.rows_of_counts is None else f"coalesce(sum({MULTIPLICITY_COLUMN}), 0)::BIGINT"
 
     @property
     def _weight(self) -> tuple[str, ...]:
-        """Return SQL of the number of records of a row; nothing for a table of records."""
         return () if self.rows_of_counts is None else (MULTIPLICITY_COLUMN,)
 
     def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
@@ -364,7 +354,6 @@ class TableSnapshot:
     def _decoded(
         self, reader: pa.RecordBatchReader, names: Sequence[str], query: _StatementParts
     ) -> pa.RecordBatchReader:
-        """Return rows with the codes unpacked, under the table's column names."""
         import pyarrow as pa
 
         packs = query.packs
@@ -386,7 +375,6 @@ class TableSnapshot:
 
 
 def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
-    """Return distinct rows with their multiplicities from sorted ones, whose last column may hold multiplicities."""
     import pyarrow as pa
 
     from rrpolicy.source.run_length import counted, with_unit_multiplicity
@@ -396,7 +384,6 @@ def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBa
 
 
 def _repeated_rows(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return rows repeated by the number in their last column."""
     import pyarrow as pa
 
     from rrpolicy.source.run_length import repeated
@@ -414,11 +401,7 @@ def open_records_or_counts(  # noqa: PLR0917 each is another thing
     scratch: Path,
     reading: Reading,
 ) -> TableSnapshot:
-    """Return the snapshot of a table of records, or of counts if the reading names their column; see `TableSnapshot`.
-
-    Raises:
-        DataError: RR342, RR347, RR348 as `weighted`.
-    """
+    """Return the snapshot of a table of records, or of counts if the reading names their column."""
     source, columns = with_rounded_weights(source, columns, reading)
     rows = None
     if reading.multiplicity is not None:

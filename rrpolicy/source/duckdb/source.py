@@ -47,15 +47,7 @@ class DuckDBSource:
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
         """Open a table; see `Source.open`.
 
-        Args:
-            uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
-            table: the table or view of a database, such as `people` or `schema.people`.
-            scratch: the folder to which DuckDB spills.
-            reading: the format of CSV, and the codes of missing values.
-
-        Raises:
-            DataError: RR300 to RR309 or RR326 if it cannot be read; RR342, RR347, RR348 as `weighted`.
-            RefusedError: RR410 if it changes while it is opened.
+        `uri` is a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
         """
         scheme, path = _split_scheme(uri)
         kind = scheme or _file_ending(path)
@@ -108,11 +100,7 @@ def _open_snapshot(
 
 
 def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
-    """Return the number of records, within a time that the files' size allows: a view may never end.
-
-    Raises:
-        DataError: RR341 if it takes longer, RR342 if there are more records than rrpolicy reads.
-    """
+    """Return the number of records, within a time that the files' size allows: a view may never end."""
     gib = sum(size for *_, size, _ in pinned.state) / 2**30
     allowed = SECONDS * (1 + gib)
     clock = threading.Timer(allowed, connection.interrupt)
@@ -161,9 +149,7 @@ def _checked_column_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def connect_private(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     """Open an engine that loads nothing, and spills into the scratch folder alone.
 
-    Args:
-        scratch: the caller wipes it.
-        memory: the most that it may take; default: `MEMORY`.
+    The caller wipes `scratch`; `memory` is the most that it may take.
     """
     return duckdb.connect(
         ":memory:",

@@ -84,12 +84,6 @@ def encoded(
 
 
 def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatchReader, name: str) -> int:
-    """Copy records into a table and return their number.
-
-    Raises:
-        DataError: RR344 if they cannot be read to their end.
-        RefusedError: RR408 if a disk is full.
-    """
     try:
         connection.register("given", records)
         connection.execute(f"CREATE TABLE {HELD} AS SELECT * FROM given")

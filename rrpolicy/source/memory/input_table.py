@@ -36,13 +36,7 @@ class InputTable:
 def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
     """Return a caller's table.
 
-    Args:
-        table: None for the policy's.
-        scheme: of the uri of a table in memory; two tables in one call have different ones.
-
-    Raises:
-        PolicyError: RR250 if it is no table.
-        DataError: RR345 if it can be read only once.
+    Two tables in one call have different schemes. None is the policy's table.
     """
     if table is None:
         return InputTable()

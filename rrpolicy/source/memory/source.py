@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 @frozen
 class MemorySource:
-    """Opens one table in memory; a `Source`.
-
-    Attributes:
-        held: the caller's table.
-        kind: the name of its kind.
-    """
+    """Opens one table in memory; a `Source`."""
 
     schemes: ClassVar[tuple[str, ...]] = (MEMORY_SCHEME, TUNING_SCHEME)
     paths: ClassVar[bool] = False
@@ -38,13 +33,6 @@ class MemorySource:
     ) -> AbstractContextManager[Snapshot]:
         """Copy the table and open the copy; see `Source.open`.
 
-        Args:
-            uri: of the scheme; the rest is for messages.
-            table: ignored: it selects one of a database's tables, and this is one table.
-            scratch: the folder to which DuckDB spills.
-            reading: the codes of missing values; the format of CSV is ignored.
-
-        Raises:
-            DataError: RR344 if a column cannot be read, RR308 if columns share a name.
+        `table` and the format of CSV are ignored: this is one table.
         """
         return encoded(self.held, f"the {self.kind}", scratch, reading, kind=self.kind)
