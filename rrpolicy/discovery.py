@@ -37,9 +37,7 @@ class PluginRequest:
 
 
 def load_registry(
-    plugins: Iterable[str] = (),
-    place: Callable[[int], Place | None] = lambda _: None,
-    planned: Software | None = None,
+    plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None, planned: Software | None = None
 ) -> Registry:
     """Find and import the built-ins and the listed plugins.
 

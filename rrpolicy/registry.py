@@ -19,24 +19,12 @@ import pluggy
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
-from rrpolicy.errors import (
-    CODE_PREFIX,
-    DataError,
-    MissingNameError,
-    PolicyError,
-    Problem,
-    RefusedError,
-)
+from rrpolicy.errors import CODE_PREFIX, DataError, MissingNameError, PolicyError, Problem, RefusedError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.distributions import GROUP
 from rrpolicy.plugin_errors.protocol_checks import protocol_mismatch
 from rrpolicy.plugin_errors.type_checks import check_return_type, type_mismatch
-from rrpolicy.plugin_spec import (
-    LazyMapping,
-    MissingPlugin,
-    Offer,
-    PluginInfo,
-)
+from rrpolicy.plugin_spec import LazyMapping, MissingPlugin, Offer, PluginInfo
 from rrpolicy.privacy.assessors import can_overlap, refuse_undecidable
 
 if TYPE_CHECKING:

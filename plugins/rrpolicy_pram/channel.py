@@ -7,13 +7,7 @@ from itertools import product
 
 from rrpolicy.plugin import Attribute, Column, Matrix, Policy, PolicyError, Problem, Product, Retention
 from rrpolicy.plugin.solve import Domain
-from rrpolicy_pram.layout import (
-    AttributeTreatment,
-    ExplicitRule,
-    InvariantRule,
-    PramLayout,
-    RetentionRule,
-)
+from rrpolicy_pram.layout import AttributeTreatment, ExplicitRule, InvariantRule, PramLayout, RetentionRule
 
 
 def build(layout: PramLayout, policy: Policy) -> Product:

@@ -7,13 +7,7 @@ from fractions import Fraction
 from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
 from rrpolicy.plugin.solve import workload_problems
 from rrpolicy_pram.joint_groups import joint_retention, product_blocks, read_groups
-from rrpolicy_pram.layout import (
-    AttributeTreatment,
-    FixedProbability,
-    PramLayout,
-    RetentionRule,
-    TreatmentRule,
-)
+from rrpolicy_pram.layout import AttributeTreatment, FixedProbability, PramLayout, RetentionRule, TreatmentRule
 from rrpolicy_pram.matrices import read_explicit, read_invariant
 from rrpolicy_pram.options import PramOptions
 from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names

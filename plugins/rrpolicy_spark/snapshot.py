@@ -20,12 +20,7 @@ from rrpolicy_spark.error_translation import translate_errors
 from rrpolicy_spark.file_state import PinnedFiles, pin_files
 from rrpolicy_spark.session import suppress_pandas_warnings
 from rrpolicy_spark.sorted_rows import SortedRows, sort_distinct_rows
-from rrpolicy_spark.tasks import (
-    TABLE_KIND,
-    CodesTask,
-    DistinctRowCounts,
-    UnitSizeTask,
-)
+from rrpolicy_spark.tasks import TABLE_KIND, CodesTask, DistinctRowCounts, UnitSizeTask
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,13 +11,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
-from rrpolicy.engine.arrays import (
-    as_numpy,
-    number_array,
-    text_array,
-    typed_array,
-    value_positions,
-)
+from rrpolicy.engine.arrays import as_numpy, number_array, text_array, typed_array, value_positions
 from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {

@@ -16,12 +16,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.drafting.detection import detected_settings, means_missing, missing_codes
 from rrpolicy.drafting.profile import distinct_texts, profile
 from rrpolicy.drafting.protection import ProtectionDraft
-from rrpolicy.drafting.role_guessing import (
-    Guess,
-    guess,
-    toml_array,
-    with_hierarchy,
-)
+from rrpolicy.drafting.role_guessing import Guess, guess, toml_array, with_hierarchy
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible

@@ -14,12 +14,7 @@ from rrpolicy.engine.scan import literal_path as plain_path
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.formats.format import TableWriter
-from rrpolicy.formats.rows import (
-    category_column_names,
-    decode_dictionary,
-    encode_dictionary,
-    repeat_values,
-)
+from rrpolicy.formats.rows import category_column_names, decode_dictionary, encode_dictionary, repeat_values
 
 if TYPE_CHECKING:
     import duckdb

@@ -17,14 +17,7 @@ from rrpolicy.policy.directions import REJECT_VALUE
 from rrpolicy.policy.file import AttributeTable, category, moment_text
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, hierarchy_categories, read_hierarchy
-from rrpolicy.policy.model import (
-    Attribute,
-    Bins,
-    DesignPart,
-    Role,
-    category_weight,
-    intervals,
-)
+from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, category_weight, intervals
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml, suggest
 

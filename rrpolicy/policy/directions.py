@@ -111,8 +111,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     ),
     "attributes.*.bins": DirectionRule(Direction.FINER, "more is told of each person"),
     "attributes.*.labels": DirectionRule(
-        Direction.HELD,
-        "a requirement of a category would hold for other people; so with `nulls` and `outside`",
+        Direction.HELD, "a requirement of a category would hold for other people; so with `nulls` and `outside`"
     ),
     "attributes.*.outside": DirectionRule(Direction.ADMITTED, "values that were refused are accepted", REJECT_VALUE),
     "attributes.*.nulls": DirectionRule(Direction.ADMITTED, "nulls that were refused are accepted", REJECT_VALUE),

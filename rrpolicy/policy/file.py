@@ -418,8 +418,7 @@ class MechanismTable(PolicyFileTable):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     name: str | None = Field(None, description="The mechanism.")
     plan_on: SingleLineText | None = Field(
-        None,
-        description="Choose parameters on this table of the same columns: public, or of nobody in the source.",
+        None, description="Choose parameters on this table of the same columns: public, or of nobody in the source."
     )
     plan_on_table: SingleLineText | None = Field(
         None, description="The table or view inside the database of `plan_on`."

@@ -21,11 +21,7 @@ _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
     (UtilityEntry, "utility", "metric"),
     (MechanismTable, "mechanism", "name"),
 )
-_REQUIRED = {
-    "policy": ["name", "version"],
-    "source": ["uri"],
-    "mechanism": ["name"],
-}
+_REQUIRED = {"policy": ["name", "version"], "source": ["uri"], "mechanism": ["name"]}
 
 
 def json_schema(catalogue: Catalogue) -> dict[str, Json]:

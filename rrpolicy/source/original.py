@@ -18,12 +18,7 @@ from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import (
-    ROUNDING_TOLERANCE,
-    Attribute,
-    Policy,
-    Role,
-)
+from rrpolicy.policy.model import ROUNDING_TOLERANCE, Attribute, Policy, Role
 from rrpolicy.source import schema_violations
 from rrpolicy.source.cells import CellCounter
 from rrpolicy.source.counts import Counts, tabulate

@@ -26,11 +26,7 @@ def reference_policy(policy: Policy) -> Policy | None:
     if reference is None or reference.uri is None:
         return None
     source = SourceSettings(
-        reference.uri,
-        reference.table,
-        missing=policy.source.missing,
-        csv=policy.source.csv,
-        other_columns="excluded",
+        reference.uri, reference.table, missing=policy.source.missing, csv=policy.source.csv, other_columns="excluded"
     )
     place = policy.place("reference.uri")
     places = {"source.uri": place} if place is not None else {}

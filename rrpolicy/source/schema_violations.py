@@ -18,13 +18,7 @@ from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels
-from rrpolicy.policy.model import (
-    MAX_WEIGHT,
-    Attribute,
-    Bins,
-    Policy,
-    category_weight,
-)
+from rrpolicy.policy.model import MAX_WEIGHT, Attribute, Bins, Policy, category_weight
 from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 

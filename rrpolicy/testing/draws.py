@@ -13,13 +13,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.base import Channel
-from rrpolicy.channels.decoders import (
-    Cell,
-    IdentityDecoder,
-    MatrixDecoder,
-    RetentionDecoder,
-    label_cells,
-)
+from rrpolicy.channels.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, label_cells
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.values import read_codes
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.anatomy.group_assignment import (
-    GroupAssignment,
-    SmallInts,
-    assign_groups,
-    assign_pair_groups,
-)
+from rrpolicy.channels.anatomy.group_assignment import GroupAssignment, SmallInts, assign_groups, assign_pair_groups
 from rrpolicy.channels.values import canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.engine.arrays import as_numpy, number_array
 

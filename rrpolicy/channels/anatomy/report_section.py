@@ -7,12 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.anatomy.pair_groups import PairGroupKind, group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import (
-    PartitionPhase,
-    groups_of,
-    largest_eligible,
-    partition_phases,
-)
+from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, groups_of, largest_eligible, partition_phases
 from rrpolicy.report_blocks import Fact, Section, figure, percent
 
 if TYPE_CHECKING:

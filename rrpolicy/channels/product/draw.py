@@ -19,12 +19,7 @@ import pyarrow as pa
 
 from rrpolicy.channels.product.packed_cells import PackedCells
 from rrpolicy.channels.sampling.persistent_noise import PersistentNoise
-from rrpolicy.channels.values import (
-    canonical_order,
-    canonical_ranks,
-    dictionary_array,
-    sorted_labels,
-)
+from rrpolicy.channels.values import canonical_order, canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.concurrency import map_in_order
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity

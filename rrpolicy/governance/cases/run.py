@@ -8,22 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.errors import (
-    GatedResult,
-    Place,
-    PolicyError,
-    Problem,
-    RRPolicyError,
-)
+from rrpolicy.errors import GatedResult, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.cases.case import (
-    Case,
-    ExpectTable,
-    NumberBounds,
-    load_cases,
-)
+from rrpolicy.governance.cases.case import Case, ExpectTable, NumberBounds, load_cases
 from rrpolicy.planning.gate import measure_text
 from rrpolicy.planning.plan_request import run_plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy

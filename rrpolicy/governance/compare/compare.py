@@ -16,22 +16,12 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.attach import attach_comparison, release_among
 from rrpolicy.governance.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
-from rrpolicy.governance.compare.comparison import (
-    CandidateComparison,
-    CandidateOutcome,
-    CandidateResult,
-    choose_axis,
-)
+from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult, choose_axis
 from rrpolicy.governance.compare.criteria import SEED, ComparisonCriteria
 from rrpolicy.planning.derived_statistics import acceptance_hint
 from rrpolicy.planning.keys import hidden_weights_fingerprint
 from rrpolicy.planning.plan import software
-from rrpolicy.planning.plan_result import (
-    PlanResult,
-    exact_columns,
-    marginal_errors,
-    plan_and_assess,
-)
+from rrpolicy.planning.plan_result import PlanResult, exact_columns, marginal_errors, plan_and_assess
 from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.folder.multiplicity import split_counts_uri
 from rrpolicy.policy.load import absolute_uri

@@ -55,12 +55,7 @@ class ComparisonCriteria:
 
     @classmethod
     def of(
-        cls,
-        policies: Sequence[tuple[Policy, Registry]],
-        first: tuple[Policy, Registry],
-        draws: int,
-        *,
-        measured: bool,
+        cls, policies: Sequence[tuple[Policy, Registry]], first: tuple[Policy, Registry], draws: int, *, measured: bool
     ) -> ComparisonCriteria:
         """Return the criteria for candidates with these policies, and the first one's stated requirements."""
         requirements: dict[str, Requirement] = {}

@@ -17,12 +17,7 @@ from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.diff.changes import DiffedPolicy
 from rrpolicy.governance.diff.revision import Revision
-from rrpolicy.planning.policy_opening import (
-    OpenedPolicy,
-    PolicyLike,
-    open_policy,
-    reopen_policy,
-)
+from rrpolicy.planning.policy_opening import OpenedPolicy, PolicyLike, open_policy, reopen_policy
 from rrpolicy.policy.baseline.inheritance import read_merged
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy

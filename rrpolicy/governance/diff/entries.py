@@ -8,12 +8,7 @@ from pydantic import BaseModel
 
 from rrpolicy.canonical_json import Json, Value, canonical
 from rrpolicy.finding import BOUND_WORDS
-from rrpolicy.governance.diff.changes import (
-    ChangeSubject,
-    Effect,
-    PlacePair,
-    PolicyChange,
-)
+from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.strictness import change_effect
 from rrpolicy.planning.assess import requirement_text

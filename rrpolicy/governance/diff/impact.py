@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.diff.changes import (
-    Effect,
-    ImpactBasis,
-    ImpactKind,
-    NumberChange,
-    PolicyImpact,
-    ReleaseOutcome,
-)
+from rrpolicy.governance.diff.changes import Effect, ImpactBasis, ImpactKind, NumberChange, PolicyImpact, ReleaseOutcome
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import requirement_effect, requirements_by_identity
 from rrpolicy.planning.check import check, plugin_refusals

@@ -9,23 +9,13 @@ from typing import Any
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.diff.changes import (
-    ChangeSubject,
-    Effect,
-    PlacePair,
-    PolicyChange,
-)
+from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.strictness import OBSERVED, change_effect
 from rrpolicy.policy.baseline.category_contents import category_contents, contents_text
 from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
 from rrpolicy.policy.folder.multiplicity import split_counts_uri
-from rrpolicy.policy.model import (
-    ROW_UNIT,
-    Attribute,
-    Policy,
-    intervals,
-)
+from rrpolicy.policy.model import ROW_UNIT, Attribute, Policy, intervals
 from rrpolicy.serialization.writing import plain
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")

@@ -9,13 +9,7 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.governance.ledger.budget import OTHERS
-from rrpolicy.governance.ledger.entry import (
-    HistoryJoin,
-    LedgerBudgetEntry,
-    RecallEntry,
-    ReleaseSettlement,
-    entry_date,
-)
+from rrpolicy.governance.ledger.entry import HistoryJoin, LedgerBudgetEntry, RecallEntry, ReleaseSettlement, entry_date
 from rrpolicy.governance.ledger.file_account import release_entry
 from rrpolicy.governance.ledger.joint_requirements import refuse_mixed_alphabets, stated_budget, unknown_population
 from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger

@@ -30,12 +30,7 @@ from rrpolicy.governance.ledger.overlap import (
     release_component,
 )
 from rrpolicy.planning.assess import requirement_text
-from rrpolicy.planning.ledger_account import (
-    BudgetCheck,
-    CompositionEntry,
-    composition_text,
-    shortened_list,
-)
+from rrpolicy.planning.ledger_account import BudgetCheck, CompositionEntry, composition_text, shortened_list
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.privacy.models import pk_anonymity
 

@@ -12,12 +12,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.governance.ledger.budget import check_budget
 from rrpolicy.governance.ledger.chain import broken_chain_error
-from rrpolicy.governance.ledger.entry import (
-    ReleaseEntry,
-    ReleaseSettlement,
-    StatedGuarantee,
-    entry_date,
-)
+from rrpolicy.governance.ledger.entry import ReleaseEntry, ReleaseSettlement, StatedGuarantee, entry_date
 from rrpolicy.governance.ledger.git_branch import BranchMovedError
 from rrpolicy.governance.ledger.joint_requirements import stated_budget
 from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger, read_ledger

@@ -15,12 +15,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.composition import composition_obstacle
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
-from rrpolicy.governance.ledger.overlap import (
-    JointReleases,
-    combine_releases,
-    overlapping_releases,
-    release_component,
-)
+from rrpolicy.governance.ledger.overlap import JointReleases, combine_releases, overlapping_releases, release_component
 from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json

@@ -20,12 +20,7 @@ from rrpolicy.engine.scan import double_bits_sql, doubles_from_sortable, sortabl
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
-from rrpolicy.source.duckdb.encoding import (
-    AttributeEncoding,
-    encode,
-    grouping_encoding,
-    released_column_type,
-)
+from rrpolicy.source.duckdb.encoding import AttributeEncoding, encode, grouping_encoding, released_column_type
 from rrpolicy.source.duckdb.packing import PackedCodes, pack
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units

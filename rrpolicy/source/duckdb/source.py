@@ -21,12 +21,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import database, delimited, parquet
 from rrpolicy.source.duckdb.counts_table import MAX_COUNTED_RECORDS
-from rrpolicy.source.duckdb.files import (
-    Pinned,
-    checked_path,
-    pin,
-    shown_name,
-)
+from rrpolicy.source.duckdb.files import Pinned, checked_path, pin, shown_name
 from rrpolicy.source.duckdb.missing import with_missing_as_null
 from rrpolicy.source.duckdb.snapshot import MAX_ARRAY_BITS, TableSnapshot, open_records_or_counts
 

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.multiplicity import counts_uri
-from rrpolicy.source.memory.kinds import (
-    MEMORY_SCHEME,
-    CountedTable,
-    Table,
-    table_kind,
-)
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME, CountedTable, Table, table_kind
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
