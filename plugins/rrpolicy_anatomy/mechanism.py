@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from pydantic import BaseModel, ConfigDict
+
 from rrpolicy.plugin import AnatomyChannel, Derived, Outline, Policy, Proposal, Task
 from rrpolicy_anatomy.layout import read_layout
-from rrpolicy_anatomy.options import AnatomyOptions
+
+
+class AnatomyOptions(BaseModel):
+    """What a policy may say under [mechanism] with name = "anatomy"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
 
 GROUP_SIZES = Derived(
     "group-sizes",

@@ -17,8 +17,7 @@ from rrpolicy.plugin import (
     SuppressionChannel,
     Task,
 )
-from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
-from rrpolicy_l_diversity.options import GeneralisationOptions
+from rrpolicy_l_diversity.layout import GeneralisationLayout, GeneralisationOptions, fixed_channel, read_layout
 
 SUPPRESSED = Derived("suppression", "which combinations of values are released as `*` depends on all records")
 NODE = Derived("node", "at which level each quasi-identifier is released was chosen from the data")

@@ -17,9 +17,13 @@ from rrpolicy.plugin.solve import (
     tuple_suppression,
     with_few_suppressed,
 )
-from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
-from rrpolicy_l_diversity.options import GeneralisationOptions
-from rrpolicy_l_diversity.tuple_suppression import suppression_target
+from rrpolicy_l_diversity.layout import (
+    GeneralisationLayout,
+    GeneralisationOptions,
+    fixed_channel,
+    read_layout,
+    suppression_target,
+)
 
 FEW = Fraction(1, 20)
 """The share of records for which a plan reports the gain of suppressing them."""

@@ -8,8 +8,7 @@ from fractions import Fraction
 from rrpolicy.plugin import Attribute
 from rrpolicy.plugin.solve import full_column_rank
 from rrpolicy_pram.layout import ExplicitRule, FixedProbability, InvariantRule, labels_of
-from rrpolicy_pram.options import ExplicitMatrix, Label, PramOptions
-from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
+from rrpolicy_pram.options import ExplicitMatrix, Label, PramOptions, ProblemCollector, quoted_labels, quoted_names
 
 
 def read_explicit(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rrpolicy.plugin import Derived, Outline, Policy, Product, Proposal, Task, parameters_of
-from rrpolicy_pram.channel import build
-from rrpolicy_pram.layout import ExplicitRule, InvariantRule, PramLayout, RetentionRule
+from rrpolicy_pram.layout import ExplicitRule, InvariantRule, PramLayout, RetentionRule, build
 from rrpolicy_pram.layout_reader import read_layout
 from rrpolicy_pram.options import PramOptions
 

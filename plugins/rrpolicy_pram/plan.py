@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from rrpolicy.plugin import Origin, Proposal, Task
 from rrpolicy.plugin.solve import allocate, refuse_without_data
-from rrpolicy_pram.channel import build
-from rrpolicy_pram.layout import AttributeTreatment, InvariantRule, PramLayout
+from rrpolicy_pram.layout import AttributeTreatment, InvariantRule, PramLayout, build
 from rrpolicy_pram.layout_reader import read_layout
 from rrpolicy_pram.options import PramOptions
 

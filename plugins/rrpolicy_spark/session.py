@@ -10,10 +10,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.plugin import DataError, Problem
-from rrpolicy.plugin.engines import install
+from rrpolicy.plugin.engines import RefusedError, install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Turn failures of Spark into errors of rrpolicy: its messages may contain values."""
+    try:
+        yield
+    except (DataError, RefusedError):
+        raise
+    except Exception as error:  # noqa: BLE001 of Spark's many classes
+        told = f"{type(error).__name__}: {error}"
+        if "maxResultSize" in told or "OutOfMemoryError" in told:
+            message = f"{name}: its distinct combinations are more than the driver takes"
+            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns as they are"
+            raise DataError(Problem("RR357", message, expected="counts that the driver holds", hint=hint)) from None
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        message = f"{name}: Spark cannot read it ({condition})"
+        hint = "look at it in Spark: SELECT count(*) FROM the table; catalogs are named in spark-defaults.conf"
+        raise DataError(Problem("RR356", message, expected="a table that Spark reads", hint=hint)) from None
+
 
 INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jre-headless)"
 

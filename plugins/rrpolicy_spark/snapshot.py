@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING
 from rrpolicy.plugin import Attribute, PolicyError, Reading, Snapshot, encoded
 from rrpolicy.plugin.engines import category_sql, rounding
 from rrpolicy.plugin.types import Units
-from rrpolicy_spark.error_translation import translate_errors
 from rrpolicy_spark.file_state import PinnedFiles, pin_files
-from rrpolicy_spark.session import suppress_pandas_warnings
+from rrpolicy_spark.session import suppress_pandas_warnings, translate_errors
 from rrpolicy_spark.sorted_rows import SortedRows, sort_distinct_rows
 from rrpolicy_spark.tasks import TABLE_KIND, CodesTask, DistinctRowCounts, UnitSizeTask
 

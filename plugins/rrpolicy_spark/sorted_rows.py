@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rrpolicy.plugin.engines import counted, repeated
-from rrpolicy_spark.error_translation import translate_errors
 from rrpolicy_spark.file_state import PinnedFiles
-from rrpolicy_spark.session import suppress_pandas_warnings
+from rrpolicy_spark.session import suppress_pandas_warnings, translate_errors
 from rrpolicy_spark.tasks import BlocksTask, CodesTask, DrawTask, PackTask, ReleasedFileCells
 
 if TYPE_CHECKING:

@@ -260,7 +260,7 @@ def preview(
     """
     from rrpolicy.bundle.preview_page import plan_report, refused_policy_report
     from rrpolicy.errors import RequirementError, RRPolicyError
-    from rrpolicy.governance.compare.limit_variation import vary_limits
+    from rrpolicy.governance.compare.attach import vary_limits
     from rrpolicy.planning.plan_request import PlannedRelease
     from rrpolicy.planning.policy_opening import reopen_policy
     from rrpolicy.reports.rerender import render_report

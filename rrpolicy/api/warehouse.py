@@ -63,7 +63,7 @@ def sql(policy: PolicyLike, dialect: str, *, table: str | None = None, root: Pat
 
     from rrpolicy.exports.sql.statements import build_statements
     from rrpolicy.planning.policy_opening import reopen_policy
-    from rrpolicy.policy.folder.multiplicity import split_counts_uri
+    from rrpolicy.policy.folder.root import split_counts_uri
 
     found = reopen_policy(policy, root=to_path(root)).policy
     called = PurePath(split_counts_uri(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]

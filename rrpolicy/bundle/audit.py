@@ -16,7 +16,7 @@ from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.ledger_account import BudgetCheck
 from rrpolicy.planning.plan import Plan
-from rrpolicy.policy.folder.repository import blob_id
+from rrpolicy.policy.folder.root import blob_id
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain

@@ -14,8 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rrpolicy.canonical_json import Value, same_category
-from rrpolicy.channels.axes.matrix import Matrix
-from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.matrix import Matrix, full_column_rank
 from rrpolicy.channels.base import Axis, Channel, Transition
 from rrpolicy.channels.decoders import (
     AdditionDecoder,

@@ -51,7 +51,14 @@ def _round_cut_points(cuts: Sequence[QuantileCut], records: int, share: float) -
 
 def _roundest_value(above: Any, most: Any, aim: Any) -> Any:
     if isinstance(most, date):
-        return _round_date(above, most, aim)
+        after, until, near = (_as_day(d) for d in (above, most, aim))
+        first, last = after.year * 12 + after.month - 1, until.year * 12 + until.month - 1
+        for months in (120, 60, 12, 3, 1):
+            counted = range(-(-first // months) * months, last + 1, months)
+            starts = [s for m in counted if after < (s := date(m // 12, m % 12 + 1, 1)) <= until]
+            if starts:
+                return _as_comparable_day(min(starts, key=lambda s: abs(s - near)), most)
+        return _as_comparable_day(until, most) if until > after else most
     above, most, aim = float(above), float(most), float(aim)
     power = math.floor(math.log10(max(abs(above), abs(most)))) + 1
     while True:
@@ -77,18 +84,6 @@ def _candidate_multiples(above: float, most: float, aim: float, unit: int, power
 
 def _scaled_multiple(k: int, unit: int, power: int) -> float:
     return float(f"{k * unit}e{power}")
-
-
-def _round_date(above: date, most: date, aim: date) -> date:
-    """Return the first day of a decade, of half of one, a year, a quarter or a month; if no such day fits, any day."""
-    after, until, near = (_as_day(d) for d in (above, most, aim))
-    first, last = after.year * 12 + after.month - 1, until.year * 12 + until.month - 1
-    for months in (120, 60, 12, 3, 1):
-        counted = range(-(-first // months) * months, last + 1, months)
-        starts = [s for m in counted if after < (s := date(m // 12, m % 12 + 1, 1)) <= until]
-        if starts:
-            return _as_comparable_day(min(starts, key=lambda s: abs(s - near)), most)
-    return _as_comparable_day(until, most) if until > after else most
 
 
 def _as_day(moment: date) -> date:

@@ -19,9 +19,15 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings
-from rrpolicy.source.duckdb.delimited import DECIMAL_PATTERN, decimal_comma_pattern, header_width_error
+from rrpolicy.source.duckdb.delimited import (
+    CHUNK_BYTES,
+    DECIMAL_PATTERN,
+    MAX_FIELD_BYTES,
+    decimal_comma_pattern,
+    header_width_error,
+    open_binary,
+)
 from rrpolicy.source.duckdb.files import refuse_pipe, shown_name
-from rrpolicy.source.duckdb.plaintext import CHUNK_BYTES, MAX_FIELD_BYTES, open_binary
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value

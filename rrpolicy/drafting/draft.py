@@ -21,9 +21,9 @@ from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, CsvSettings, Reading
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.duckdb.delimited import NUMBER_PATTERN, decimal_comma_pattern
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME
@@ -220,18 +220,6 @@ def _source_lines(
         f"min_rows = {_rounded_record_floor(records)} # about nine tenths of the rows: a table that lacks more is "
         "refused"
     )
-    yield from _unit_line(guesses)
-    if reading.missing:
-        yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
-    plain = CsvSettings()
-    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
-    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
-    if own:
-        yield from ("", "[source.csv]", *(f"{key} = {toml_value(value)}" for key, value in own.items()))
-
-
-def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
-    """Yield the line that selects which of several identifiers identifies people."""
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:
@@ -245,6 +233,13 @@ def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
         told = f"{told}; if not, `unit = {toml_value(ROW_UNIT)}`"
         yield f"# unit = {toml_value(name)} # {told}"
         yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
+    if reading.missing:
+        yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
+    plain = CsvSettings()
+    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
+    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
+    if own:
+        yield from ("", "[source.csv]", *(f"{key} = {toml_value(value)}" for key, value in own.items()))
 
 
 def _rounded_record_floor(records: int) -> int:

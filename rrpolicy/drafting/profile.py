@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.missing_codes import likely_missing_codes
+from rrpolicy.source.names import likely_missing_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -15,7 +15,7 @@ from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.names import LINKING_WORDS, SENSITIVE_WORDS, UNIT_WORDS, contains_word, is_person_identifier_name
 from rrpolicy.source.schema_violations import INDEX_COLUMN
 

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.arrays import arrow_scalar, text_array
-from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.scan import literal_path as plain_path
-from rrpolicy.engine.scan import read_csv
+from rrpolicy.engine.quoting import identifier, read_csv
+from rrpolicy.engine.quoting import literal_path as plain_path
 from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError

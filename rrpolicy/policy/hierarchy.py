@@ -47,7 +47,13 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
         )
     levels: Levels = (tuple(domain), *upper)
     for below, above in itertools.pairwise(levels):
-        _require_nesting(below, above, domain, node)
+        first: dict[Value, int] = {}
+        for i, part in enumerate(below):
+            j = first.setdefault(part, i)
+            if above[i] != above[j]:
+                both = f"{short_toml(domain[j])} and {short_toml(domain[i])}"
+                message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
+                raise _hierarchy_problem(node, message, "each group of a level in one group of the next")
     return levels
 
 
@@ -162,17 +168,6 @@ def _member_value(node: Node) -> Value:
         return category(node.value)
     except ValueError as error:
         raise _hierarchy_problem(node, "a member is not a category", "text, a finite number, true or false") from error
-
-
-def _require_nesting(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
-    """Refuse levels that do not nest, naming categories of the policy: a file that is no hierarchy is not quoted."""
-    first: dict[Value, int] = {}
-    for i, part in enumerate(below):
-        j = first.setdefault(part, i)
-        if above[i] != above[j]:
-            both = f"{short_toml(domain[j])} and {short_toml(domain[i])}"
-            message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
-            raise _hierarchy_problem(node, message, "each group of a level in one group of the next")
 
 
 def _value_list_text(values: Sequence[Value]) -> str:

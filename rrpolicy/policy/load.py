@@ -12,8 +12,7 @@ from typing import Any
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
 from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
-from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
-from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri
 from rrpolicy.policy.governance import Change, Context, Governance, Waiver
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.resolve import CatalogueFinder, Resolver

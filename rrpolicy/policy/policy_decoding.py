@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import MissingNameError, Problem, RefusedError
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
     Gate,
@@ -22,6 +21,40 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.serialization.reading import read
+
+
+class Catalogue(Protocol):
+    """The names that a policy may use, with the pydantic class that validates the options of each."""
+
+    @property
+    def mechanisms(self) -> Mapping[str, type[BaseModel]]:
+        """Return mechanism name -> options class."""
+        ...
+
+    @property
+    def privacy_models(self) -> Mapping[str, type[BaseModel]]:
+        """Return privacy model name -> options class."""
+        ...
+
+    @property
+    def utility_metrics(self) -> Mapping[str, type[BaseModel]]:
+        """Return utility metric name -> options class."""
+        ...
+
+    @property
+    def formats(self) -> Collection[str]:
+        """Return the formats that released data may have."""
+        ...
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Return other names that policies may use of mechanisms -> their names."""
+        ...
+
+    @property
+    def recorded(self) -> Mapping[str, str]:
+        """Return mechanism name -> the earlier name that resolved policies record it under, where there is one."""
+        ...
 
 
 class PlannedOptions(BaseModel):

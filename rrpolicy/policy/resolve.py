@@ -14,7 +14,6 @@ from rrpolicy.canonical_json import Value, canonical, digest, exact, same_catego
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
 from rrpolicy.policy.attributes import resolve_attribute
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import (
     LedgerTable,
     PolicyTable,
@@ -24,8 +23,7 @@ from rrpolicy.policy.file import (
     SourceTable,
     UtilityEntry,
 )
-from rrpolicy.policy.folder.multiplicity import counts_uri
-from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.folder.root import Root, counts_uri
 from rrpolicy.policy.model import (
     ROUNDING_TOLERANCE,
     ROW_UNIT,
@@ -40,6 +38,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.policy.policy_decoding import Catalogue
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import (
     accepted_keys,

@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import BudgetEntry, MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
+from rrpolicy.policy.policy_decoding import Catalogue
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
@@ -53,7 +53,14 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
         "if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]},
         "else": _root_requirements(),
     }
-    definitions = _used_definitions(root, definitions)
+    used: dict[str, Any] = {}
+    waiting = list(_definition_references(root))
+    while waiting:
+        name = waiting.pop()
+        if name not in used and name in definitions:
+            used[name] = definitions[name]
+            waiting += _definition_references(definitions[name])
+    definitions = dict(sorted(used.items()))
     plain: dict[str, Json] = _simplified_schema({"$schema": DIALECT, **root, "$defs": definitions})
     return plain
 
@@ -134,17 +141,6 @@ def _without_title(name: str, field: Any) -> Any:
     if str(field.get("title", "")).replace(" ", "_").lower() == name.rstrip("_"):
         del field["title"]
     return field
-
-
-def _used_definitions(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    used: dict[str, Any] = {}
-    waiting = list(_definition_references(root))
-    while waiting:
-        name = waiting.pop()
-        if name not in used and name in definitions:
-            used[name] = definitions[name]
-            waiting += _definition_references(definitions[name])
-    return dict(sorted(used.items()))
 
 
 def _definition_references(node: Any) -> Iterator[str]:

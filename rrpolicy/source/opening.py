@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME, REFERENCE_SCHEME, TUNING_SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source

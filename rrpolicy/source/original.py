@@ -25,9 +25,7 @@ from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 from rrpolicy.source.protocol import MULTIPLICITY, Distributed
 from rrpolicy.source.row_digest import row_digest
-from rrpolicy.source.run_length import BATCH, repeated
-from rrpolicy.source.sample import SystematicSampler
-from rrpolicy.source.uniques import UniqueValueCounter
+from rrpolicy.source.run_length import BATCH, SystematicSampler, UniqueValueCounter, repeated
 from rrpolicy.source.units import Units, count_units
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels
 from rrpolicy.policy.model import MAX_WEIGHT, Attribute, Bins, Policy, category_weight
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT, Role
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.names import (
     LINKING_WORDS,
     UNIT_WORDS,

@@ -15,7 +15,7 @@ from rrpolicy.channels.table import engine_type_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
-from rrpolicy.source.sample import systematic_sample
+from rrpolicy.source.run_length import systematic_sample
 from rrpolicy.source.units import Units
 from rrpolicy.testing.assertions import demand
 

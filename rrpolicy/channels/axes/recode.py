@@ -16,8 +16,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.categories import Domain, check_labels
-from rrpolicy.channels.axes.multi_attribute import Several
+from rrpolicy.channels.axes.categories import Domain, Several, check_labels
 from rrpolicy.channels.axes.partition import Boxes, Levels, Rule
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.channels.table import Column

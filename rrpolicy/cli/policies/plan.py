@@ -17,7 +17,7 @@ from rrpolicy.cli.text.output import (
     show,
 )
 from rrpolicy.errors import RequirementError
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome

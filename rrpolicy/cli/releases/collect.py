@@ -12,8 +12,7 @@ from rrpolicy import api
 from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import NoWaivers, Root, Today, api_options
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

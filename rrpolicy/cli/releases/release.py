@@ -13,9 +13,8 @@ from rrpolicy.cli.options import NoWaivers, Protect, Root, Today, api_options
 from rrpolicy.cli.quick_check import SECRETS
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line, shortest_path
-from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
+from rrpolicy.escaping.printable import command_line, line, shortest_path
+from rrpolicy.policy.folder.root import counts_uri, split_counts_uri
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.release_request import WrittenBundle

@@ -103,7 +103,10 @@ def survey(records: int, seed: int) -> pa.Table:
 def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Table:
     anybody = np.zeros(count, np.int64)
     sex = _draw_categories(random, np.full((1, 2), 0.5), anybody)
-    age = _draw_ages(random, count)
+    share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
+    heights = np.cumsum(share / share.sum())
+    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
+    age = np.asarray(_AGES[drawn], np.int64)
     years = age - _AGES[0]
     education = _draw_categories(random, _interpolated_weights(_EDUCATION_AT), years)
     region = _draw_categories(random, np.array([_REGION_SHARE]), anybody)
@@ -112,7 +115,8 @@ def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Tab
     income = _draw_categories(
         random, _income_weights(), _combination_codes(education, occupation, np.equal(region, _CAPITAL), of=_EARNERS)
     )
-    hours = _draw_hours(random, sex, age)
+    mean = 3.4 + 0.1 * sex - 0.004 * (age - 16)
+    hours = np.minimum(np.round(-2 * mean * np.log(1 - random.random(len(age)))) / 2, 40.0)
     unanswered = random.random(count) < 0.008 + 0.0003 * years
     # A multiple modulo a prime larger than the number of people: distinct, and unordered.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
@@ -166,13 +170,6 @@ def _interpolated_weights(at: Mapping[int, Sequence[int]]) -> Floats:
     return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
 
 
-def _draw_ages(random: np.random.Generator, count: int) -> Indices:
-    share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
-    heights = np.cumsum(share / share.sum())
-    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
-    return np.asarray(_AGES[drawn], np.int64)
-
-
 def _occupation_weights() -> Floats:
     sex, years, education = _all_combinations(_WORKERS)
     working = np.array(_OCCUPATION_OF, float)[education] * np.array(_OCCUPATION_BY_SEX)[sex]
@@ -203,8 +200,3 @@ def _income_weights() -> Floats:
     centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * capital
     bands = np.arange(len(INCOME_BAND))
     return np.asarray(np.exp(-((bands - centre[:, None]) ** 2) / 1.3), np.float64)
-
-
-def _draw_hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:
-    mean = 3.4 + 0.1 * sex - 0.004 * (age - 16)
-    return np.minimum(np.round(-2 * mean * np.log(1 - random.random(len(age)))) / 2, 40.0)

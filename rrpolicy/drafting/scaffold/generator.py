@@ -50,17 +50,12 @@ def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Pat
         if kind in kinds:
             module = f"{kind.replace('-', '_')}.py"
             files |= {f"src/{package}/{module}": f"src/{module}", f"tests/test_{module}": f"tests/test_{module}"}
-    told = _template_variables(name, package, kinds)
-    return write_new(folder, {path: _template_writer(template, told) for path, template in files.items()})
-
-
-def _template_variables(name: str, package: str, kinds: Collection[str]) -> dict[str, object]:
     major, minor = __version__.split(".")[:2]
     offers = [said for kind, said in KINDS.items() if kind in kinds]
     needed = {IMPORTED[kind] for kind in kinds if kind in IMPORTED} | (
         {"Offer"} if OFFERED_OBJECTS & set(kinds) else set()
     )
-    return {
+    told: dict[str, object] = {
         "distribution": name,
         "package": package,
         "kinds": tuple(kinds),
@@ -69,6 +64,7 @@ def _template_variables(name: str, package: str, kinds: Collection[str]) -> dict
         "least": f"{major}.{minor}",
         "below": f"{major}.{int(minor) + 1}" if major == "0" else f"{int(major) + 1}",
     }
+    return write_new(folder, {path: _template_writer(template, told) for path, template in files.items()})
 
 
 def _template_writer(template: str, told: dict[str, object]) -> Callable[[Path], object]:

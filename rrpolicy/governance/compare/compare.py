@@ -23,7 +23,7 @@ from rrpolicy.planning.keys import hidden_weights_fingerprint
 from rrpolicy.planning.plan import software
 from rrpolicy.planning.plan_result import PlanResult, exact_columns, marginal_errors, plan_and_assess
 from rrpolicy.planning.policy_opening import open_policy
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.reports.pairs import has_usable_tables

@@ -11,10 +11,10 @@ from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
-from rrpolicy.governance.diff.strictness import OBSERVED, change_effect
+from rrpolicy.governance.diff.entries import OBSERVED, change_effect
 from rrpolicy.policy.baseline.category_contents import category_contents, contents_text
 from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, Attribute, Policy, intervals
 from rrpolicy.serialization.writing import plain
 

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.repository import repository_root
-from rrpolicy.policy.folder.root import MAX_FILE_BYTES
+from rrpolicy.policy.folder.root import MAX_FILE_BYTES, repository_root
 from rrpolicy.policy.tree.document import is_floor, is_policy
 
 _SAFE = {

@@ -136,7 +136,13 @@ def read_chain(content: bytes, name: str) -> Ledger:
         _remove_followed(entry, entries, heads, name, where)
         if isinstance(entry, ReleaseSettlement):
             _record_settlement(entry, entries, settled, name, where)
-        _refuse_unknown_release(entry, entries, name, where)
+        named: tuple[str | None, ...] = ()
+        if isinstance(entry, RecallEntry):
+            named = (entry.entry, entry.replaced_by)
+        elif isinstance(entry, ReleaseEntry):
+            named = (entry.replaces,)
+        if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
+            raise broken_chain_error(name, f"{where} names no release above it")
         if isinstance(entry, RecallEntry):
             recalled[entry.entry] = entry
         entries[own] = entry
@@ -144,16 +150,6 @@ def read_chain(content: bytes, name: str) -> Ledger:
     if not entries:
         raise broken_chain_error(name, "it is empty")
     return Ledger(name, entries, tuple(heads), settled, recalled)
-
-
-def _refuse_unknown_release(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
-    named: tuple[str | None, ...] = ()
-    if isinstance(entry, RecallEntry):
-        named = (entry.entry, entry.replaced_by)
-    elif isinstance(entry, ReleaseEntry):
-        named = (entry.replaces,)
-    if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
-        raise broken_chain_error(name, f"{where} names no release above it")
 
 
 def _remove_followed(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:

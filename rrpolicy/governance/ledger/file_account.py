@@ -13,9 +13,8 @@ from rrpolicy.finding import Verdict
 from rrpolicy.governance.ledger.budget import check_budget
 from rrpolicy.governance.ledger.chain import broken_chain_error
 from rrpolicy.governance.ledger.entry import ReleaseEntry, ReleaseSettlement, StatedGuarantee, entry_date
-from rrpolicy.governance.ledger.git_branch import BranchMovedError
 from rrpolicy.governance.ledger.joint_requirements import stated_budget
-from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger, read_ledger
+from rrpolicy.governance.ledger.ledger_file import BranchMovedError, LedgerFile, lock_ledger, read_ledger
 from rrpolicy.governance.ledger.overlap import domain_digests, release_component
 from rrpolicy.manifest.manifest import LedgerPlace
 from rrpolicy.planning.ledger_account import table_digests

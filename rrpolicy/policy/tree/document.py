@@ -259,7 +259,20 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
         raise PolicyError(_too_many_values(shown))
     try:
         values = tomllib.loads(text, parse_float=Decimal)
-        _require_bounded_size(values, shown)
+        level: list[object] = [values]
+        held = 0
+        for _ in range(MAX_DEPTH):
+            level = [
+                v
+                for one in level
+                if isinstance(one, (dict, list))
+                for v in (one.values() if isinstance(one, dict) else one)
+            ]
+            held += len(level)
+            if held > MOST_VALUES:
+                raise PolicyError(_too_many_values(shown))
+        if level:
+            raise PolicyError(_too_deep_problem(Place(shown, 1, 1)))
         return _build_node(values, (), toml_places(content, lines, shown), Place(shown, 1, 1))
     except RecursionError as error:
         raise PolicyError(_too_deep_problem(Place(shown, 1, 1))) from error
@@ -275,24 +288,6 @@ def _file_content(path: Path, shown: str, root: Root | None) -> bytes:
         raise PolicyError(
             Problem("RR200", f"{shown} cannot be read: {reason.lower()}", expected="a policy file in TOML")
         ) from error
-
-
-def _require_bounded_size(values: Mapping[str, object], shown: str) -> None:
-    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built from them."""
-    level: list[object] = [values]
-    held = 0
-    for _ in range(MAX_DEPTH):
-        level = [
-            v
-            for one in level
-            if isinstance(one, (dict, list))
-            for v in (one.values() if isinstance(one, dict) else one)
-        ]
-        held += len(level)
-        if held > MOST_VALUES:
-            raise PolicyError(_too_many_values(shown))
-    if level:
-        raise PolicyError(_too_deep_problem(Place(shown, 1, 1)))
 
 
 def _too_many_values(shown: str) -> Problem:

@@ -16,7 +16,7 @@ from rrpolicy.engine.quoting import identifier, literal, sql_list
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 
 OUTSIDE_CODE = -1
 NULL_CODE = -2
@@ -170,7 +170,14 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
         instants = [parse_moment(v, column.type) for v in domain]
         fits = [instant is not None for instant in instants]
         if len(set(instants) - {None}) < sum(fits):
-            raise _duplicate_category_error(attribute, column)
+            raise DataError(
+                Problem(
+                    "RR312",
+                    f"two categories of '{attribute.name}' are one {column.type}",
+                    attribute.place,
+                    "a category for each date or time",
+                )
+            )
         kind, sql = column.type, column.typed
     else:
         raise category_type_error(attribute, column, meant[0] if meant else "")
@@ -205,17 +212,6 @@ def parse_moment(value: Value, kind: str) -> date | time | None:
     except ValueError:
         return None
     return read if read.tzinfo is None else None
-
-
-def _duplicate_category_error(attribute: Attribute, column: StoredColumn) -> DataError:
-    return DataError(
-        Problem(
-            "RR312",
-            f"two categories of '{attribute.name}' are one {column.type}",
-            attribute.place,
-            "a category for each date or time",
-        )
-    )
 
 
 def _numeric_comparison(column: StoredColumn, values: list[Value]) -> tuple[str, str]:

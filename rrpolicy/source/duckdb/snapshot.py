@@ -15,8 +15,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import typed_array
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
-from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.scan import double_bits_sql, doubles_from_sortable, sortable_integer_sql
+from rrpolicy.engine.quoting import double_bits_sql, doubles_from_sortable, identifier, sortable_integer_sql
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
@@ -228,7 +227,9 @@ class TableSnapshot:
         query = self._query(attributes, carried, sort=True)
         rows = self._sorted(attributes, carried, query, query.by_codes)
         if self.rows_of_counts is not None:
-            rows = _repeated_rows(rows)
+            from rrpolicy.source.run_length import repeated
+
+            rows = pa.RecordBatchReader.from_batches(rows.schema.remove(len(rows.schema) - 1), repeated(rows))
         return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
 
     def units(self, column: str) -> Units:
@@ -299,8 +300,6 @@ class TableSnapshot:
         self, attributes: Sequence[Attribute], carried: Sequence[str], query: _StatementParts, order: str
     ) -> pa.RecordBatchReader:
         """Return encoded rows, sorted once in an order and then kept."""
-        import pyarrow as pa
-
         key = (tuple(attributes), tuple(carried), order)
         if key not in self._kept:  # a unique name: other snapshots may share the folder
             self._kept[key] = RowCache(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
@@ -327,8 +326,6 @@ class TableSnapshot:
 
     def _stream(self, sql: str, query: _StatementParts) -> pa.RecordBatchReader:
         """Run a statement; its rows are streamed, and afterwards the table must be unchanged."""
-        import pyarrow as pa
-
         with engine_errors(self.name):
             self.unchanged()
             cursor = self.connection.cursor()
@@ -349,8 +346,6 @@ class TableSnapshot:
     def _decoded(
         self, reader: pa.RecordBatchReader, names: Sequence[str], query: _StatementParts
     ) -> pa.RecordBatchReader:
-        import pyarrow as pa
-
         packs = query.packs
         codes = sum(len(p.codes) for p in packs)
         beside = list(enumerate(list(reader.schema)[len(packs) :]))
@@ -370,20 +365,10 @@ class TableSnapshot:
 
 
 def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
-    import pyarrow as pa
-
     from rrpolicy.source.run_length import counted, with_unit_multiplicity
 
     schema = reader.schema if weighted else reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
     return pa.RecordBatchReader.from_batches(schema, counted(reader if weighted else with_unit_multiplicity(reader)))
-
-
-def _repeated_rows(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    import pyarrow as pa
-
-    from rrpolicy.source.run_length import repeated
-
-    return pa.RecordBatchReader.from_batches(reader.schema.remove(len(reader.schema) - 1), repeated(reader))
 
 
 def open_records_or_counts(  # noqa: PLR0917 each is another thing
@@ -429,8 +414,6 @@ class _StatementParts:
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield the tables of domains that are joined, by name."""
-        import pyarrow as pa
-
         for table, how in (e.joined for e in self.encoded if e.joined):
             kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
             kind = pa.string() if how.type in MOMENTS else kind

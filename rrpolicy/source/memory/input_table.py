@@ -8,7 +8,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import counts_uri
+from rrpolicy.policy.folder.root import counts_uri
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME, CountedTable, Table, table_kind
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
         return InputTable(counts_uri(counts.uri or "", table.multiplicity), counts.engines)
     if isinstance(table, (str, os.PathLike)):
         return InputTable(os.fspath(table))
-    from rrpolicy.source.memory.source import MemorySource
+    from rrpolicy.source.memory.copied_records import MemorySource
 
     kind = table_kind(table)
     return InputTable(f"{scheme}:{kind}", {scheme: MemorySource(table, kind)})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 
 if TYPE_CHECKING:
     import duckdb
