@@ -28,6 +28,7 @@ from rrpolicy.governance.diff.entries import gate_changes, plain_options, requir
 from rrpolicy.governance.diff.impact import Progress, policy_impact
 from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
 from rrpolicy.governance.diff.revision import Revision
+from rrpolicy.governance.ledger.file_account import ledger_path
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.planning.policy_opening import PolicyLike
 from rrpolicy.planning.waivers import Terms
@@ -119,16 +120,11 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     place = found.place(Path(new))
     names = [place] if found.holds(place) else found.gone()
     before = tuple(side for name in names for side in open_diff_inputs(f"{revision}:{name}"))
-    for ledger in dict.fromkeys(_ledger_path(side) for side in before if side.policy.ledger is not None):
+    for ledger in dict.fromkeys(ledger_path(side.policy) for side in before if side.policy.ledger is not None):
         earlier = found.content_of(ledger) if found.knows(ledger) else None
         if earlier is not None:
             read_ledger(ledger).expect_all(earlier, revision)
     return _matched_comparisons(before, after, on, progress, terms)
-
-
-def _ledger_path(side: DiffInput) -> Path:
-    assert side.policy.ledger is not None
-    return Path(side.policy.folder) / side.policy.ledger.file
 
 
 def _matched_comparisons(

@@ -12,7 +12,7 @@ from rrpolicy.governance.ledger.budget import OTHERS
 from rrpolicy.governance.ledger.entry import HistoryJoin, LedgerBudgetEntry, RecallEntry, ReleaseSettlement, entry_date
 from rrpolicy.governance.ledger.file_account import release_entry
 from rrpolicy.governance.ledger.joint_requirements import refuse_mixed_alphabets, stated_budget, unknown_population
-from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger
+from rrpolicy.governance.ledger.ledger_file import lock_ledger
 from rrpolicy.governance.ledger.verify import entry_mismatch, find_entry, sealed_manifest
 from rrpolicy.policy.model import LedgerSettings, Overlap, Policy
 from rrpolicy.verification.public import policy_from_manifest
@@ -112,12 +112,8 @@ def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], 
 def join_histories(ledger: Path, reason: str) -> str:
     """Merge two histories of a ledger, after two writers had followed the same entry; return the new head."""
     with lock_ledger(ledger) as book:
-        return _joined_entries(book, reason, ledger)
-
-
-def _joined_entries(book: LedgerFile, reason: str, ledger: Path) -> str:
-    first, *others = book.ledger.heads
-    if not others:
-        message = f"the ledger {ledger} has one last entry: there is nothing to join"
-        raise PolicyError(Problem("RR250", message, hint="git's marks of a merge are taken out by hand first"))
-    return book.append(HistoryJoin(first, tuple(others), reason, entry_date()))
+        first, *others = book.ledger.heads
+        if not others:
+            message = f"the ledger {ledger} has one last entry: there is nothing to join"
+            raise PolicyError(Problem("RR250", message, hint="git's marks of a merge are taken out by hand first"))
+        return book.append(HistoryJoin(first, tuple(others), reason, entry_date()))

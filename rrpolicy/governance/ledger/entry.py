@@ -62,6 +62,24 @@ class LedgerOpening:
 
 
 @frozen
+class FollowingEntry:
+    """An entry that follows another one.
+
+    Attributes:
+        previous: the hash of that entry.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+
+    previous: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the hashes of the entries that it follows."""
+        return (self.previous,)
+
+
+@frozen
 class StatedGuarantee:
     """A guarantee of a single release.
 
@@ -79,11 +97,10 @@ class StatedGuarantee:
 
 
 @frozen
-class ReleaseEntry:
+class ReleaseEntry(FollowingEntry):
     """A release, entered before its bundle appears.
 
     Attributes:
-        previous: hash of the entry that it follows.
         draw: id that distinguishes this draw from others of the same policy; see
             `rrpolicy.planning.ledger_account.draw_id`. None for a bundle that was entered later.
         policy_digest: SHA-256 of the resolved policy.
@@ -106,10 +123,8 @@ class ReleaseEntry:
         date: the day on which it was entered.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "release"
 
-    previous: str
     label: str | None
     draw: str | None
     policy: str
@@ -138,11 +153,6 @@ class ReleaseEntry:
         _check_requirement(self.budget or ())
 
     @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
-    @property
     def name(self) -> str:
         """Return the displayed name."""
         label = "" if self.label is None else f" as {self.label}"
@@ -150,7 +160,7 @@ class ReleaseEntry:
 
 
 @frozen
-class ReleaseSettlement:
+class ReleaseSettlement(FollowingEntry):
     """Outcome of a release that was entered.
 
     Attributes:
@@ -160,10 +170,8 @@ class ReleaseSettlement:
         reason: reason for the withdrawal; None if released.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "settlement"
 
-    previous: str
     entry: str
     outcome: Literal["released", "withdrawn"]
     release: str | None = None
@@ -176,14 +184,9 @@ class ReleaseSettlement:
         if not (withdrawn if self.outcome == "withdrawn" else released):
             raise ValueError("a withdrawn release has a reason and no digest, a released one a digest and no reason")
 
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
 
 @frozen
-class HistoryJoin:
+class HistoryJoin(FollowingEntry):
     """Two histories of one ledger merged after two writers followed the same entry.
 
     Attributes:
@@ -191,10 +194,8 @@ class HistoryJoin:
         reason: the cause, in words.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "joining"
 
-    previous: str
     also: tuple[str, ...]
     reason: str
     date: str | None = field(default=None, metadata=SPARSE)
@@ -206,7 +207,7 @@ class HistoryJoin:
 
 
 @frozen
-class LedgerBudgetEntry:
+class LedgerBudgetEntry(FollowingEntry):
     """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
@@ -216,10 +217,8 @@ class LedgerBudgetEntry:
         by: the person who decided it; None likewise.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "budget"
 
-    previous: str
     population: str | None
     requirements: tuple[Mapping[str, Json], ...]
     date: str
@@ -232,18 +231,13 @@ class LedgerBudgetEntry:
         _check_requirement(self.requirements)
 
     @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
-    @property
     def name(self) -> str:
         """Return the displayed name."""
         return "the ledger's budget" + ("" if self.population is None else f" of {self.population}")
 
 
 @frozen
-class RecallEntry:
+class RecallEntry(FollowingEntry):
     """A recalled release, no longer to be used. The data are known; the release counts as before.
 
     Attributes:
@@ -252,10 +246,8 @@ class RecallEntry:
         replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "recall"
 
-    previous: str
     entry: str
     reason: str
     by: str
@@ -265,11 +257,6 @@ class RecallEntry:
     def __post_init__(self) -> None:
         if not self.reason.strip() or not self.by.strip():
             raise ValueError("a recall has a reason and the name of who decided it")
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
 
 
 Entry: TypeAlias = LedgerOpening | ReleaseEntry | ReleaseSettlement | HistoryJoin | LedgerBudgetEntry | RecallEntry

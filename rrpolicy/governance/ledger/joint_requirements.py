@@ -13,9 +13,8 @@ from rrpolicy.errors import PolicyError, Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.composition import composition_obstacle
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
-from rrpolicy.governance.ledger.overlap import JointReleases, combine_releases, overlapping_releases, release_component
+from rrpolicy.governance.ledger.overlap import JointReleases, combine_entries, overlapping_releases
 from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json
@@ -214,7 +213,7 @@ def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJoin
         before = replace(ledger, entries={name: ledger.entries[name] for name in order[: order.index(own)]})
         others = overlapping_releases(dict(entered[:number]), entry.overlap, entry.population)
         promised = applicable_requirements(before, {**others, own: entry} if others else {}, entry.population)
-        joint = _joint_or_reason(registry, list(others.values()), entry) if promised else ""
+        joint = combine_entries(list(others.values()), entry, registry) if promised else ""
         most = max(e.max_records for e in (*others.values(), entry))
         for promise in promised:
             found = _violation(promise, registry, joint, entry, most)
@@ -229,17 +228,6 @@ def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJoin
             elif promise.stated:
                 undecided[promise.population, canonical({**promise.requirement})] = unkept_one
     yield from undecided.values()
-
-
-def _joint_or_reason(registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry) -> JointReleases | str:
-    try:
-        parts = [release_component(e, registry) for e in (*others, entry)]
-    except RRPolicyError as error:
-        return error.problems[0].message
-    why = next(filter(None, (composition_obstacle(part.channel) for part in parts)), None)
-    if why is not None:
-        return why
-    return combine_releases(parts, entry, others, entry.records)
 
 
 def _violation(

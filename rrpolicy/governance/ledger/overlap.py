@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.json_decoding import channel_from_json
+from rrpolicy.errors import RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.composition import (
     LinkedChannel,
     ReleaseComponent,
+    composition_obstacle,
     further_value_component,
     link_changing_values,
     link_same_values,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
-    from rrpolicy.channels.product.channel import Product
     from rrpolicy.manifest.manifest import ManifestSeries
     from rrpolicy.source.protocol import Original
 
@@ -151,7 +152,8 @@ def combine_releases(
     between = [entry.overlap for entry in earlier[1:]]  # relation of earlier releases to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
         composed = link_same_values(list(_independent_components(parts, 1)))
-        told = not composed.strange and _cell_count(composed.channel) <= MOST_CELLS
+        columns = (column for axis in composed.channel.axes for column in axis.columns())
+        told = not composed.strange and math.prod(len(column.labels) for column in columns) <= MOST_CELLS
         return JointReleases(SAME, (PresenceGroup(composed.channel, original if told else sizes[-1]),), composed)
     most, said = _max_different_values(parts, declared, earlier)
     if overlap == "nested" and set(between) <= {"nested", "same"}:
@@ -163,6 +165,16 @@ def combine_releases(
         least = min(group.people for group in groups if isinstance(group.people, int))
         return JointReleases(NESTED.format(least=least) + said, tuple(groups))
     return JointReleases((UNLIKE if overlap == "same" else "") + ANY + said, (_changing_values_group(parts, 1, most),))
+
+
+def combine_entries(earlier: Sequence[ReleaseEntry], entry: ReleaseEntry, registry: Registry) -> JointReleases | str:
+    """Return the joint releases of an entry and earlier ones, or in words why no rule composes them."""
+    try:
+        parts = [release_component(each, registry) for each in (*earlier, entry)]
+    except RRPolicyError as error:
+        return error.problems[0].message
+    obstacle = next(filter(None, (composition_obstacle(part.channel) for part in parts)), None)
+    return obstacle or combine_releases(parts, entry, earlier, entry.records)
 
 
 def _max_different_values(
@@ -205,7 +217,3 @@ def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Ite
         elif left <= most:
             yield further_value_component(part, left - 1)
         releases[part.series] -= 1
-
-
-def _cell_count(channel: Product) -> int:
-    return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

@@ -12,7 +12,7 @@ from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.entry import RecallEntry, ReleaseEntry
+from rrpolicy.governance.ledger.entry import ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
@@ -72,12 +72,11 @@ class VerifiedLedger:
             "open": [{"entry": own, "release": name} for own, name in self.open],
             "bundles": list(self.bundles),
             "unkept": [each.to_json() for each in self.unkept],
-            "recalled": [{"entry": own, **_recall_json(recall)} for own, recall in self.ledger.recalled.items()],
+            "recalled": [
+                {"entry": own, "date": r.date, "by": r.by, "reason": r.reason, "replaced_by": r.replaced_by}
+                for own, r in self.ledger.recalled.items()
+            ],
         }
-
-
-def _recall_json(recall: RecallEntry) -> dict[str, Json]:
-    return {"date": recall.date, "by": recall.by, "reason": recall.reason, "replaced_by": recall.replaced_by}
 
 
 def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:
@@ -126,8 +125,7 @@ def verify_in_ledger(
     """
     ledger, called = read_ledger(path), name or str(bundle)
     problem: Problem | None
-    older: Problem | None = None
-    recalled: Problem | None = None
+    older, recalled = None, None
     try:
         manifest = sealed_manifest(bundle)
         problem = entry_mismatch(ledger, manifest, called)
