@@ -13,6 +13,7 @@ from copy import copy
 from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -70,6 +71,11 @@ class NameCatalogue:
         known = self.mechanisms
         names = dict.fromkeys([*known, mechanism])
         return replace(self, mechanisms=LazyMapping(names, lambda name, _: known.get(name, options), self.aliases))
+
+
+def _parts(hook: str, what: str, key: str = "name") -> Any:
+    """Return the property of a registry for the parts that a hook offers, by their name (or alias)."""
+    return cached_property(lambda self: self._named(hook, attrgetter(key), what))
 
 
 class Registry:
@@ -174,40 +180,19 @@ class Registry:
             raise RefusedError(Problem("RR406", f"the plugin '{plugin}' offers '{key}', which calls itself otherwise"))
         return loaded
 
-    @cached_property
-    def mechanisms(self) -> LazyMapping[Mechanism[Any]]:
-        """Return mechanisms by name or alias."""
-        return self._named("rrpolicy_mechanisms", lambda m: m.name, "mechanism")
-
-    @cached_property
-    def privacy_models(self) -> LazyMapping[PrivacyModel[Any]]:
-        """Return privacy models by name."""
-        return self._named("rrpolicy_privacy_models", lambda m: m.name, "privacy model")
-
-    @cached_property
-    def utility_metrics(self) -> LazyMapping[UtilityMetric[Any]]:
-        """Return utility metrics by name."""
-        return self._named("rrpolicy_utility_metrics", lambda m: m.name, "utility metric")
-
-    @cached_property
-    def renderers(self) -> Mapping[str, Renderer]:
-        """Return report renderers by name."""
-        return self._named("rrpolicy_renderers", lambda r: r.name, "renderer")
-
-    @cached_property
-    def formats(self) -> Mapping[str, Format]:
-        """Return formats of released tables by name."""
-        return self._named("rrpolicy_formats", lambda f: f.name, "format")
-
-    @cached_property
-    def sinks(self) -> Mapping[str, FileSink]:
-        """Return writers of released files by name."""
-        return self._named("rrpolicy_sinks", lambda s: s.name, "sink")
-
-    @cached_property
-    def estimators(self) -> Mapping[str, Estimator]:
-        """Return estimators by name."""
-        return self._named("rrpolicy_estimators", lambda e: e.name, "estimator")
+    mechanisms: cached_property[LazyMapping[Mechanism[Any]]] = _parts("rrpolicy_mechanisms", "mechanism")
+    privacy_models: cached_property[LazyMapping[PrivacyModel[Any]]] = _parts("rrpolicy_privacy_models", "privacy model")
+    utility_metrics: cached_property[LazyMapping[UtilityMetric[Any]]] = _parts(
+        "rrpolicy_utility_metrics", "utility metric"
+    )
+    renderers: cached_property[Mapping[str, Renderer]] = _parts("rrpolicy_renderers", "renderer")
+    formats: cached_property[Mapping[str, Format]] = _parts("rrpolicy_formats", "format")
+    sinks: cached_property[Mapping[str, FileSink]] = _parts("rrpolicy_sinks", "sink")
+    estimators: cached_property[Mapping[str, Estimator]] = _parts("rrpolicy_estimators", "estimator")
+    kinds: cached_property[Mapping[str, type[Channel | Axis]]] = _parts(
+        "rrpolicy_channels", "channel or axis kind", "kind"
+    )
+    """Channel and axis classes by kind."""
 
     @cached_property
     def sources(self) -> Mapping[str, Source]:
@@ -305,11 +290,6 @@ class Registry:
             told = "if a plugin offers it, list it in `plugins` under [policy], or with --plugin where a command has it"
             hints.append(f"{told}; installed and not listed: {', '.join(self.unlisted)}")
         return replace(problem, hint="; ".join(hints) or None)
-
-    @cached_property
-    def kinds(self) -> Mapping[str, type[Channel | Axis]]:
-        """Return channel and axis classes by kind."""
-        return self._named("rrpolicy_channels", lambda c: c.kind, "channel or axis kind")
 
     @cached_property
     def _offered(self) -> Mapping[str, Sequence[tuple[str, Any]]]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -52,6 +53,12 @@ def labels(column: Column) -> pa.Array:
 def engine_type(column: Column) -> str:
     """Return the engine's name of the type of `labels`."""
     return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
+
+
+def with_engine_types(columns: Iterable[Column], types: Mapping[str, str]) -> tuple[Column, ...]:
+    """Return columns with the engine types of their attributes, or those of labels that do not fit these."""
+    known = (replace(c, type=types.get(c.attribute, c.type)) for c in columns)
+    return tuple(replace(c, type=engine_type(c)) if c.labels else c for c in known)
 
 
 def canonical_order(values: pa.Array) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
 from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri
 from rrpolicy.policy.governance import Change, Context, Governance, Waiver
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.policy.resolve import CatalogueFinder, Resolver
+from rrpolicy.policy.resolve import CatalogueFinder, Resolver, settings_of
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import choices_text, short_toml
 
@@ -32,14 +32,9 @@ def read_governance(root: Node, head: PolicyTable | None, problems: list[Problem
     told = {**stated.model_dump(exclude={"demands", "allows"}), "owner": head.owner, "purpose": head.purpose}
     problems += _missing_declarations(root, told, stated)
     problems += _disallowed_declarations(root, stated)
-    return Governance(_read_context(stated), tuple(_read_waivers(root)), _read_changes(root, head))
-
-
-def _read_context(stated: ContextTable) -> Context:
-    known = {field.name: getattr(stated, field.name) for field in fields(Context)}
-    lists = {name: tuple(dict.fromkeys(value)) for name, value in known.items() if isinstance(value, list)}
     day = None if stated.review_by is None else stated.review_by.isoformat()
-    return Context(**{**known, **lists, "review_by": day})
+    context = settings_of(Context, stated, review_by=day)
+    return Governance(context, tuple(_read_waivers(root)), _read_changes(root, head))
 
 
 def _read_waivers(root: Node) -> Iterator[Waiver]:
@@ -68,7 +63,8 @@ def _valid_entries(root: Node, *keys: str) -> Iterator[Node]:
 
 
 def _missing_declarations(root: Node, told: Mapping[str, Any], stated: ContextTable) -> Iterator[Problem]:
-    items = {item.value: item.place for item in _array_items(root, "context", "demands")}
+    node = root.get("context", "demands")
+    items = {item.value: item.place for item in ([] if node is None else node.items)}
     for name in dict.fromkeys(stated.demands):
         if told[name] in (None, "", []):
             section = "policy" if name in {"owner", "purpose"} else "context"
@@ -89,11 +85,6 @@ def _disallowed_declarations(root: Node, stated: ContextTable) -> Iterator[Probl
             if item.value not in allowed:
                 message = f"{short_toml(item.value)} is not allowed as `{name}`"
                 yield Problem("RR249", message, item.place, choices_text(allowed), f"{by.place} says what is allowed")
-
-
-def _array_items(root: Node, *keys: str) -> list[Node]:
-    node = root.get(*keys)
-    return [] if node is None else node.items
 
 
 PLACEHOLDER_MARK = "fill in:"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -52,6 +52,10 @@ from rrpolicy.policy.tree.problems import (
 )
 from rrpolicy.serialization.writing import plain
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+SettingsT = TypeVar("SettingsT", bound="DataclassInstance")
 CatalogueFinder = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
 _SECRET = re.compile(
@@ -128,17 +132,8 @@ class Resolver:
             return None
         if override is None and table.multiplicity is not None:
             uri = counts_uri(uri, table.multiplicity)
-        return SourceSettings(
-            uri,
-            table.table,
-            table.min_rows,
-            table.population,
-            tuple(table.missing),
-            CsvSettings(**table.csv.model_dump()),
-            table.unit,
-            table.max_records,
-            table.other_columns,
-        )
+        csv = CsvSettings(**table.csv.model_dump())
+        return settings_of(SourceSettings, table, uri=uri, missing=tuple(table.missing), csv=csv)
 
     def reference(self) -> ReferenceSettings | None:
         """Read [reference]."""
@@ -147,8 +142,7 @@ class Resolver:
             return None
         self.need(node, "uri", 'a table of everybody in the population, such as "register.parquet"')
         self.secret(node.get("uri"))
-        table = ReferenceTable.model_validate(node.plain())
-        return ReferenceSettings(table.uri, table.table)
+        return settings_of(ReferenceSettings, ReferenceTable.model_validate(node.plain()))
 
     def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
         """Refuse a `unit` that is released or unknown, and a `max_records` that cannot be tested without a column."""
@@ -273,14 +267,7 @@ class Resolver:
         table = LedgerTable.model_validate({key: n.plain() for key, n in node.table.items() if key != "budget"})
         if table.file is None:
             return None
-        return LedgerSettings(
-            table.file,
-            table.overlap,
-            tuple(budget or requirements),
-            bool(budget),
-            table.uncomposed,
-            table.different_values,
-        )
+        return settings_of(LedgerSettings, table, budget=tuple(budget or requirements), stated=bool(budget))
 
     def _required(
         self, section: str, attributes: Mapping[str, Attribute | None], catalogue: Catalogue
@@ -384,22 +371,7 @@ class Resolver:
         if table.require_approval and table.signers is None and node is not None:
             self.need(node, "signers", 'the file of allowed signers, such as "signers.toml"')
             return None
-        accepted = tuple(dict.fromkeys(table.accept))
-        return ReleaseSettings(
-            table.format,
-            accepted,
-            table.audit_counts,
-            table.csv_formulas,
-            table.require_signatures,
-            table.series,
-            table.decoders,
-            table.described_groups,
-            table.rows_per_file,
-            table.protection,
-            tuple(dict.fromkeys(table.require_roles)),
-            tuple(dict.fromkeys(table.require_approval)),
-            table.signers,
-        )
+        return settings_of(ReleaseSettings, table)
 
     def known_format(self, catalogue: Catalogue) -> None:
         """Refuse a format of released data that no plugin offers."""
@@ -468,6 +440,13 @@ class Resolver:
         if self.complete and not node.wrong and node.get(key) is None:
             message = f"the key '{key}' is missing in {entry_text(node.place.key)}"
             self.problems.append(Problem("RR206", message, node.place, expected, hint))
+
+
+def settings_of(kind: type[SettingsT], table: BaseModel, **others: Any) -> SettingsT:
+    """Return the settings of a table of the file: its keys, lists without repeated items, and the others given."""
+    stated = {f.name: getattr(table, f.name) for f in fields(kind) if f.name not in others}
+    lists = {name: tuple(dict.fromkeys(value)) for name, value in stated.items() if isinstance(value, list)}
+    return kind(**{**stated, **lists, **others})
 
 
 def _json_value(value: Any) -> Any:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RefusedError
+
+T = TypeVar("T")
 
 
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
@@ -18,6 +21,15 @@ def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]]
     demand(kind.model_config.get("extra") == "forbid", f"{name} takes unknown keys: a misspelt one is passed over")
     for table in refused:
         demand(not _accepts(kind, table), f"{name} takes {dict(table)}, which should be refused")
+
+
+def answer_or_none(what: str, ask: Callable[[], T], *refusals: type[Exception]) -> T | None:
+    """Return an answer; None if it is one of the errors that are valid responses. Any other error is a failure."""
+    try:
+        with convert_to_assertion(what, *refusals):
+            return ask()
+    except refusals:
+        return None
 
 
 def _accepts(kind: type[BaseModel], table: Mapping[str, object]) -> bool:

@@ -96,6 +96,11 @@ class Several(Axis):
         """Return the number of original categories, or of combinations of them."""
         return math.prod(len(domain.labels) for domain in self.original)
 
+    @property
+    def released_size(self) -> int:
+        """Return the number of combinations of released labels, whether they can occur or not."""
+        return math.prod(len(column.labels) for column in self.released)
+
     def columns(self) -> tuple[Column, ...]:
         """Return the released columns."""
         return self.released

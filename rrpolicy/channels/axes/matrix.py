@@ -253,11 +253,6 @@ class Matrix(Several):
         column = category_column(attribute, labels, release_as)
         return cls((Domain(attribute, tuple(labels)),), (column,), entries, of, tuple(marginal))
 
-    @property
-    def released_size(self) -> int:
-        """Return the number of rows of P."""
-        return math.prod(len(column.labels) for column in self.released)
-
     def original_label(self, code: int) -> Value | tuple[Value, ...]:
         """Return the category of a column of P; a tuple if attributes are coupled."""
         cell = cells_of([domain.labels for domain in self.original])[code]

@@ -9,7 +9,6 @@ Nothing is drawn, so values are hidden only by the groups themselves: the guaran
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -99,11 +98,6 @@ class Recode(Several):
         released = tuple(replace(c, labels=names) for c, names in zip(described, labels, strict=True))
         classes = None if suppressed is None else tuple(sorted(tuple(map(int, c)) for c in suppressed))
         return cls(tuple(original), released, tuple(groups), Levels(suppressed is not None, classes))
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of combinations of released labels, whether they can occur or not."""
-        return math.prod(len(column.labels) for column in self.released)
 
     @property
     def suppressed_row(self) -> tuple[Value, ...] | None:

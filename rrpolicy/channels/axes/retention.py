@@ -142,11 +142,6 @@ class Retention(Several):
         parts = tuple(Block(tuple(sorted(m)), Fraction(1) if len(m) == 1 else keep) for m, keep in blocks)
         return cls(tuple(domains), columns, parts)
 
-    @property
-    def released_size(self) -> int:
-        """Return the number of categories, or of combinations of them."""
-        return self.original_size
-
     def with_retention(self, retention: Fraction) -> Self:
         """Return the axis with one retention probability in all its blocks."""
         blocks = tuple(Block.of(retention, b.members) for b in self.blocks)

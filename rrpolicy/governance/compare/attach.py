@@ -14,8 +14,8 @@ from rrpolicy.bundle.audit import COMPARISON_FILE
 from rrpolicy.canonical_json import exact
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Verdict
-from rrpolicy.governance.compare.candidates import is_release
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
+from rrpolicy.governance.diff.diff_inputs import is_release
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report

@@ -15,6 +15,7 @@ from typing import TypeAlias
 from rrpolicy.canonical_json import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.governance.diff.diff_inputs import is_release
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.check import check
 from rrpolicy.planning.file import read_plan
@@ -48,11 +49,6 @@ class ExistingCandidate:
     assessment: Assessment
     table: bool
     release: str
-
-
-def is_release(path: Path) -> bool:
-    """Return whether a caller names a release."""
-    return (path / "public").is_dir()
 
 
 def is_plan_or_release(path: Path) -> bool:

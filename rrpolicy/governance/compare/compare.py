@@ -31,6 +31,7 @@ from rrpolicy.serialization.writing import plain
 from rrpolicy.source.opening import engine_for_uri, is_unreadable, open_snapshot, open_with_reference
 
 if TYPE_CHECKING:
+    from rrpolicy.planning.assess import Assessment
     from rrpolicy.planning.ledger_account import LedgerBackend
     from rrpolicy.planning.plan import Plan
     from rrpolicy.planning.plan_result import MarginalError
@@ -254,18 +255,29 @@ def _existing_result(
         if original.records != plan.records:
             message = f"{one.file} is of a table with another number of records"
             raise RequirementError(Problem("RR124", message, hint="name its own table with --source"))
-    errors = marginal_errors(plan, original)
+    row = replace(row, outcome=CandidateOutcome.PASSES, expected_errors=marginal_errors(plan, original))
+    return _with_criteria(row, asked, plan, assessment, registry=registry, original=original)
+
+
+def _with_criteria(
+    row: CandidateResult,
+    asked: ComparisonCriteria,
+    plan: Plan,
+    assessment: Assessment,
+    *,
+    registry: Registry,
+    original: Original | int,
+) -> CandidateResult:
+    """Return the result of a plan with its numbers under the criteria of all candidates."""
     return replace(
         row,
-        outcome=CandidateOutcome.PASSES,
         records=plan.records,
         findings=dict(asked.findings(plan, assessment, registry, original)),
         utility=dict(asked.errors(plan, assessment, registry, original)),
         unmet=tuple(asked.unmet(plan, assessment, registry, original)),
-        expected_errors=errors,
         protection=assessment.protection,
         unchanged=exact_columns(plan),
-        usable=_usable_tables(plan, errors),
+        usable=_usable_tables(plan, row.expected_errors),
     )
 
 
@@ -301,20 +313,9 @@ def _planned_result(  # noqa: PLR0917 what it passes on
             (outlook, original), accept = looked(made), line
             row = replace(row, policy=_policy_identity(made.policy))
     progress("measuring", 0.95)
-    return replace(
-        row,
-        outcome=CandidateOutcome.PASSES if outlook.passed else CandidateOutcome.FAILS,
-        problems=outlook.problems,
-        records=outlook.plan.records,
-        findings=dict(asked.findings(outlook.plan, outlook.assessment, made.registry, original)),
-        utility=dict(asked.errors(outlook.plan, outlook.assessment, made.registry, original)),
-        unmet=tuple(asked.unmet(outlook.plan, outlook.assessment, made.registry, original)),
-        expected_errors=outlook.errors,
-        accept=accept,
-        protection=outlook.assessment.protection,
-        unchanged=exact_columns(outlook.plan),
-        usable=_usable_tables(outlook.plan, outlook.errors),
-    )
+    outcome = CandidateOutcome.PASSES if outlook.passed else CandidateOutcome.FAILS
+    row = replace(row, outcome=outcome, problems=outlook.problems, expected_errors=outlook.errors, accept=accept)
+    return _with_criteria(row, asked, outlook.plan, outlook.assessment, registry=made.registry, original=original)
 
 
 def _usable_tables(plan: Plan, errors: Sequence[MarginalError]) -> bool:

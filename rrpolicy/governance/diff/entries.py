@@ -115,20 +115,20 @@ def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange
             does = requirement_effect(one, other, new.registry)
             why = f"{requirement_text(one, old.registry)} before, {requirement_text(other, new.registry)} now"
             yield _entry_change(name, does, why, (one, other), (old, new))
-    for name in (n for n in gone if n not in pairs):
-        one = before[name]
-        said = f"{requirement_text(one, old.registry)} is required no more"
-        implied = _implied_requirement(one, after.values(), new.registry)
-        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asks for no less"
-        does = Effect.WEAKER if implied is None else Effect.NEUTRAL
-        yield _entry_change(name, does, said + rest, (one, None), (old, new))
-    for name in come:
-        other = after[name]
-        said = f"{requirement_text(other, new.registry)} is required as well"
-        implied = _implied_requirement(other, before.values(), new.registry)
-        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asked for no less"
-        does = Effect.STRONGER if implied is None else Effect.NEUTRAL
-        yield _entry_change(name, does, said + rest, (None, other), (old, new))
+    lost = [name for name in gone if name not in pairs]
+    for names, entries, others, rated, said, asks in (
+        (lost, before, after, Effect.WEAKER, "is required no more", "asks"),
+        (come, after, before, Effect.STRONGER, "is required as well", "asked"),
+    ):
+        own = old if names is lost else new
+        for name in names:
+            one = entries[name]
+            why = f"{requirement_text(one, own.registry)} {said}"
+            implied = _implied_requirement(one, others.values(), new.registry)
+            if implied is not None:
+                why += f", and '{requirement_text(implied, new.registry)}' {asks} for no less"
+            pair = (one, None) if names is lost else (None, one)
+            yield _entry_change(name, rated if implied is None else Effect.NEUTRAL, why, pair, (old, new))
 
 
 def gate_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:

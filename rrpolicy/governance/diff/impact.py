@@ -102,32 +102,24 @@ def _numbers_on_table(
     side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
 ) -> _PolicyNumbers:
     """Return the numbers of a policy on a table; a policy that does not fit the table is refused."""
-    from rrpolicy.source.opening import is_unreadable
-
-    try:
-        return _numbers_on_opened_table(side, others, handed, progress, terms)
-    except DataError as error:
-        if is_unreadable(error):
-            raise
-        return _refused_numbers(error)
-
-
-def _numbers_on_opened_table(
-    side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
-) -> _PolicyNumbers:
     from rrpolicy.safe_io.tempdirs import scratch_folder
-    from rrpolicy.source.opening import open_original
+    from rrpolicy.source.opening import is_unreadable, open_original
     from rrpolicy.source.tuning_source import open_tuning_table
 
     made = side.opened.reading(handed)
     sources = made.registry.sources
-    with (
-        made.registry.naming_engines(),
-        scratch_folder() as spilled,
-        open_original(made.policy, sources, spilled.folder) as original,
-        open_tuning_table(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
-    ):
-        return _preview_numbers(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
+    try:
+        with (
+            made.registry.naming_engines(),
+            scratch_folder() as spilled,
+            open_original(made.policy, sources, spilled.folder) as original,
+            open_tuning_table(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
+        ):
+            return _preview_numbers(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
+    except DataError as error:
+        if is_unreadable(error):
+            raise
+        return _refused_numbers(error)
 
 
 def _preview_numbers(
