@@ -122,14 +122,8 @@ def _parse_requirement(text: str, place: Place | None) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise PolicyError(
-            Problem(
-                "RR229",
-                f"'{text}' is not a distribution with a version range: {error}",
-                place,
-                'such as "acme-oue>=1.2"',
-            )
-        ) from error
+        message = f"'{text}' is not a distribution with a version range: {error}"
+        raise PolicyError(Problem("RR229", message, place, 'such as "acme-oue>=1.2"')) from error
 
 
 def _find_entry_points(
@@ -155,27 +149,20 @@ def _refuse_shared_names(wanted: Iterable[PluginRequest]) -> None:
     for w in wanted:
         for entry in w.entries:
             if owner.setdefault(entry.name, w.distribution) != w.distribution:
-                raise RefusedError(
-                    Problem(
-                        "RR405",
-                        f"two installed distributions both provide the plugin '{entry.name}': "
-                        f"'{owner[entry.name]}' and '{w.distribution}'",
-                        w.place,
-                        hint="uninstall one of them, or take it out of `plugins`",
-                    )
+                message = (
+                    f"two installed distributions both provide the plugin '{entry.name}': "
+                    f"'{owner[entry.name]}' and '{w.distribution}'"
                 )
+                hint = "uninstall one of them, or take it out of `plugins`"
+                raise RefusedError(Problem("RR405", message, w.place, hint=hint))
 
 
 def _import_plugin(entry: importlib.metadata.EntryPoint, wanted: PluginRequest) -> object:
     try:
         return entry.load()
     except Exception as error:
-        raise RefusedError(
-            Problem(
-                "RR406",
-                f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: "
-                f"{type(error).__name__}: {error}",
-                wanted.place,
-                hint="mend or reinstall it, or take it out of `plugins`",
-            )
-        ) from error
+        message = (
+            f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: {type(error).__name__}: {error}"
+        )
+        hint = "mend or reinstall it, or take it out of `plugins`"
+        raise RefusedError(Problem("RR406", message, wanted.place, hint=hint)) from error

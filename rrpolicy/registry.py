@@ -122,14 +122,12 @@ class Registry:
             try:
                 offered += [(implementation.plugin_name, thing) for thing in implementation.function()]
             except Exception as error:
-                raise RefusedError(
-                    Problem(
-                        "RR406",
-                        f"the plugin {self._whose(implementation.plugin_name)} failed in {hook}: "
-                        f"{type(error).__name__}: {error}",
-                        hint="ask its authors, or take it out of `plugins`",
-                    )
-                ) from error
+                message = (
+                    f"the plugin {self._whose(implementation.plugin_name)} failed in {hook}: "
+                    f"{type(error).__name__}: {error}"
+                )
+                hint = "ask its authors, or take it out of `plugins`"
+                raise RefusedError(Problem("RR406", message, hint=hint)) from error
         for plugin, thing in offered:
             if not isinstance(thing, Offer):
                 self._refuse_unlike(plugin, thing, what)
@@ -141,13 +139,8 @@ class Registry:
         wrong = protocol_mismatch(thing, what)
         if wrong:
             name = key or getattr(thing, "name", None) or getattr(thing, "__name__", type(thing).__name__)
-            raise RefusedError(
-                Problem(
-                    "RR406",
-                    f"the plugin {self._whose(plugin)} offers the {what} '{name}', {wrong}",
-                    hint="offer what its protocol in `rrpolicy.plugin` says",
-                )
-            )
+            message = f"the plugin {self._whose(plugin)} offers the {what} '{name}', {wrong}"
+            raise RefusedError(Problem("RR406", message, hint="offer what its protocol in `rrpolicy.plugin` says"))
 
     def _named(self, hook: str, name: Callable[[Any], str], what: str) -> LazyMapping[Any]:
         """Return the parts that a hook offers by name; an `Offer` is imported when first looked up."""
@@ -312,13 +305,11 @@ class Registry:
             for assessor in self._load_assessors(model, plugin, thing):
                 for other_plugin, other in known:
                     if can_overlap(assessor, other):
-                        raise RefusedError(
-                            Problem(
-                                "RR405",
-                                f"two assessors handle '{model}' on '{assessor.channel.kind}' channels: "
-                                f"of '{other_plugin}' and '{plugin}'",
-                            )
+                        message = (
+                            f"two assessors handle '{model}' on '{assessor.channel.kind}' channels: "
+                            f"of '{other_plugin}' and '{plugin}'"
                         )
+                        raise RefusedError(Problem("RR405", message))
                 known.append((plugin, assessor))
         self._known[model, channel] = tuple(known)
         return tuple(known)
@@ -378,17 +369,15 @@ class Registry:
             reasons.append(reason or f"no rule for axes of kind {', '.join(sorted(foreign))}")
         self.refuse_absent("assessor", requirement.model)
         kinds = ", ".join(sorted({a.kind for a in axes})) or "none"
-        raise PolicyError(
-            Problem(
-                "RR228",
-                f"nothing can assess '{requirement.model}' on a '{outline.channel.kind}' channel (axes: {kinds})"
-                + (f": {'; '.join(reasons)}" if reasons else ""),
-                requirement.place,
-                hint="mend what stands in its way, take the requirement out, or choose another mechanism"
-                if reasons
-                else "take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
-            )
+        message = f"nothing can assess '{requirement.model}' on a '{outline.channel.kind}' channel (axes: {kinds})" + (
+            f": {'; '.join(reasons)}" if reasons else ""
         )
+        hint = (
+            "mend what stands in its way, take the requirement out, or choose another mechanism"
+            if reasons
+            else "take the requirement out, choose another mechanism, or list a plugin that brings an assessor"
+        )
+        raise PolicyError(Problem("RR228", message, requirement.place, hint=hint))
 
 
 def _other_names(thing: Any) -> tuple[str, ...]:

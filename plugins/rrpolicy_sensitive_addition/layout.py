@@ -138,12 +138,8 @@ def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> 
 def _missing_requirement(attribute: Attribute, policy: Policy) -> Problem:
     few = attribute.domain is not None and len(attribute.domain) == 2  # noqa: PLR2004 no set of three holds
     entry = f"{BY_FREQUENCY.rpartition(' ')[0]} 2" if few else BY_FREQUENCY
-    return Problem(
-        "RR297",
-        f"nothing says among how many values '{attribute.name}' is hidden",
-        policy.place("mechanism"),
-        hint=f'{entry}\nsensitive = ["{attribute.name}"]',
-    )
+    message = f"nothing says among how many values '{attribute.name}' is hidden"
+    return Problem("RR297", message, policy.place("mechanism"), hint=f'{entry}\nsensitive = ["{attribute.name}"]')
 
 
 def _partial_group_problems(group: tuple[Attribute, ...], policy: Policy) -> Iterator[Problem]:

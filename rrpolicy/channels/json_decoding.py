@@ -58,10 +58,5 @@ def _decode_kind(kind: str, from_json: Callable[[], T]) -> T:
 
 
 def _inconsistency_error(kind: str, why: str) -> DataError:
-    return DataError(
-        Problem(
-            "RR334",
-            f"the description of '{kind}' cannot be read: {why}",
-            hint="it was changed after it was written; take the file from the release or the plan again",
-        )
-    )
+    hint = "it was changed after it was written; take the file from the release or the plan again"
+    return DataError(Problem("RR334", f"the description of '{kind}' cannot be read: {why}", hint=hint))

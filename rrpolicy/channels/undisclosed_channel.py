@@ -115,14 +115,10 @@ def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
 def undisclosed_matrix_error(columns: tuple[str, ...]) -> PolicyError:
     """Return the error of a request that needs withheld matrices."""
     names = ", ".join(repr(c) for c in columns)
-    return PolicyError(
-        Problem(
-            "RR526",
-            f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected",
-            expected="columns that were left alone, or an analysis that holds on randomised data as they are",
-            hint="`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), tells which those are",
-        )
-    )
+    message = f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected"
+    expected = "columns that were left alone, or an analysis that holds on randomised data as they are"
+    hint = "`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), tells which those are"
+    return PolicyError(Problem("RR526", message, expected=expected, hint=hint))
 
 
 def _table_layout(channel: Product) -> Layout:

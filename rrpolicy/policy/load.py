@@ -97,13 +97,9 @@ def placeholder_problems(root: Node) -> Iterator[Problem]:
         if isinstance(node.value, str) and PLACEHOLDER_MARK in node.value.lower():
             start = node.value.lower().index(PLACEHOLDER_MARK) + len(PLACEHOLDER_MARK)
             name = key.rpartition(".")[2]
-            yield Problem(
-                PLACEHOLDER_CODE,
-                f"'{name}' is still to be filled in",
-                node.place,
-                node.value[start:].strip() or "what only you can decide",
-                "write it in place of the whole text",
-            )
+            message = f"'{name}' is still to be filled in"
+            expected = node.value[start:].strip() or "what only you can decide"
+            yield Problem(PLACEHOLDER_CODE, message, node.place, expected, "write it in place of the whole text")
 
 
 def load_policy(

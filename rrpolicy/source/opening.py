@@ -160,15 +160,9 @@ def engine_for_uri(
         path = getattr(source, "paths", True) and not _ADDRESS.match(scheme[2])
         return source, f"{scheme[1]}:{folder / scheme[2] if path else scheme[2]}"
     if scheme and scheme[2].startswith("//"):
-        raise DataError(
-            Problem(
-                "RR301",
-                f"no engine opens '{scheme[1]}:' addresses",
-                place,
-                "a file on this computer; rrpolicy never opens the network",
-                "copy the table here, or list a plugin that brings the engine",
-            )
-        )
+        expected = "a file on this computer; rrpolicy never opens the network"
+        hint = "copy the table here, or list a plugin that brings the engine"
+        raise DataError(Problem("RR301", f"no engine opens '{scheme[1]}:' addresses", place, expected, hint))
     endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
     if not endings:
         from rrpolicy.source.duckdb.files import refuse_pipe

@@ -223,10 +223,5 @@ def _has_listed_values(axis: Axis) -> Transition:
 
 def _singular_error(axis: Axis) -> DataError:
     names = ", ".join(f"'{name}'" for name in axis.attributes)
-    return DataError(
-        Problem(
-            "RR335",
-            f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart",
-            hint="change the matrix, or raise its keep probability above 1/d",
-        )
-    )
+    message = f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart"
+    return DataError(Problem("RR335", message, hint="change the matrix, or raise its keep probability above 1/d"))

@@ -48,13 +48,8 @@ class DemoSource:
         given = dict(parse_qsl(query, keep_blank_values=True))
         unknown = set(given) - {"records", "seed"}
         if name != "survey" or unknown or not all(v.isascii() and v.isdigit() for v in given.values()):
-            raise DataError(
-                Problem(
-                    "RR300",
-                    f"'{uri}': there is no such demo table",
-                    expected="demo:survey, or demo:survey?records=1000&seed=7",
-                )
-            )
+            message = f"'{uri}': there is no such demo table"
+            raise DataError(Problem("RR300", message, expected="demo:survey, or demo:survey?records=1000&seed=7"))
         records, seed = int(given.get("records", DEFAULT_RECORDS)), int(given.get("seed", DEFAULT_SEED))
         try:
             made = survey(records, seed)

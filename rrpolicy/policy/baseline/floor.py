@@ -364,10 +364,6 @@ def _relaxable_problems(one: _ComparedKey, relaxable: frozenset[str]) -> Iterato
 
 def _weakening_problem(key: str, at: Node, what: str) -> Problem:
     last = key.rpartition(".")[2]
-    return Problem(
-        "RR243",
-        f"the policy {what}; a baseline is a floor",
-        at.place,
-        "no less than the baseline asks",
-        f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
-    )
+    message = f"the policy {what}; a baseline is a floor"
+    hint = f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]'
+    return Problem("RR243", message, at.place, "no less than the baseline asks", hint)

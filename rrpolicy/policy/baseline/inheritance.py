@@ -98,13 +98,8 @@ def _shape_problems(root: Node) -> Iterator[Problem]:
         for problem in validation_problems(error, root, PolicyFile):
             if problem.code == "RR206" and problem.message.startswith("the key 'schema'"):
                 hint = f"begin the file with `schema = {POLICY_SCHEMA_VERSION}`"
-                yield Problem(
-                    "RR204",
-                    "the policy does not say its language",
-                    problem.place,
-                    f"schema = {POLICY_SCHEMA_VERSION}",
-                    hint,
-                )
+                expected = f"schema = {POLICY_SCHEMA_VERSION}"
+                yield Problem("RR204", "the policy does not say its language", problem.place, expected, hint)
             elif problem.place is None or problem.place.key != "schema":
                 yield problem
 

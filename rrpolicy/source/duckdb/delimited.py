@@ -193,14 +193,9 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
             Problem("RR308", f"{shown_name(path)}: the file is empty", expected="a first line with the column names")
         )
     if settings.delimiter is None and file.parts(";") > len(names):
-        raise DataError(
-            Problem(
-                "RR303",
-                f"{shown_name(path)}: fields are parted by semicolons",
-                expected="commas, or tabs in a .tsv file",
-                hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
-            )
-        )
+        message = f"{shown_name(path)}: fields are parted by semicolons"
+        hint = 'say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out'
+        raise DataError(Problem("RR303", message, expected="commas, or tabs in a .tsv file", hint=hint))
     if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
         message = f"{shown_name(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
@@ -218,14 +213,9 @@ def header_width_error(name: str, names: int, width: int) -> DataError:
 
 
 def _encoding_error(path: str, settings: CsvSettings) -> DataError:
-    return DataError(
-        Problem(
-            "RR304",
-            f"{shown_name(path)}: not {settings.encoding.upper()} text",
-            expected=settings.encoding.upper(),
-            hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
-        )
-    )
+    message = f"{shown_name(path)}: not {settings.encoding.upper()} text"
+    hint = 'name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out'
+    return DataError(Problem("RR304", message, expected=settings.encoding.upper(), hint=hint))
 
 
 def csv_scan_sql(path: str, file: CsvTextFile, names: Sequence[str]) -> str:
@@ -295,11 +285,6 @@ def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
         there = -1
     if there != records:
         counted = f"{there:,} records" if there >= 0 else "other records"
-        raise DataError(
-            Problem(
-                "RR326",
-                f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}",
-                expected="every record of the file",
-                hint="shorten records of many million characters, mend quotes, or write the table as Parquet",
-            )
-        )
+        message = f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}"
+        hint = "shorten records of many million characters, mend quotes, or write the table as Parquet"
+        raise DataError(Problem("RR326", message, expected="every record of the file", hint=hint))

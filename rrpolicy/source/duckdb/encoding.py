@@ -170,14 +170,8 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
         instants = [parse_moment(v, column.type) for v in domain]
         fits = [instant is not None for instant in instants]
         if len(set(instants) - {None}) < sum(fits):
-            raise DataError(
-                Problem(
-                    "RR312",
-                    f"two categories of '{attribute.name}' are one {column.type}",
-                    attribute.place,
-                    "a category for each date or time",
-                )
-            )
+            message = f"two categories of '{attribute.name}' are one {column.type}"
+            raise DataError(Problem("RR312", message, attribute.place, "a category for each date or time"))
         kind, sql = column.type, column.typed
     else:
         raise category_type_error(attribute, column, meant[0] if meant else "")
@@ -234,15 +228,9 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
         return DataError(text_among_numbers_problem(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
-    return DataError(
-        Problem(
-            "RR312",
-            f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}",
-            attribute.place,
-            f"categories that a {column.type} column can hold",
-            hint,
-        )
-    )
+    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}"
+    expected = f"categories that a {column.type} column can hold"
+    return DataError(Problem("RR312", message, attribute.place, expected, hint))
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
@@ -260,13 +248,8 @@ def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Pr
         where = "or under [source]" if own is None else "which stand in place of those under [source]"
         codes = ", ".join(map(toml_value, (*(own or ()), "NA")))
         hints.append(f"name the codes that stand for no value: `missing = [{codes}]` of '{attribute.name}' {where}")
-    return Problem(
-        "RR312",
-        f"{records} text that spells no number in '{attribute.name}', so the column is text",
-        attribute.place,
-        "a column of numbers",
-        "; ".join(hints),
-    )
+    message = f"{records} text that spells no number in '{attribute.name}', so the column is text"
+    return Problem("RR312", message, attribute.place, "a column of numbers", "; ".join(hints))
 
 
 def _bin_code_sql(attribute: Attribute, column: StoredColumn) -> str:
@@ -329,15 +312,10 @@ def released_column_type(attribute: Attribute, column: StoredColumn) -> str:
     """Return the engine type of an attribute's released values; see `Snapshot.released_type`."""
     if not attribute.categorical:
         if column.family is TypeFamily.OTHER:
-            raise DataError(
-                Problem(
-                    "RR321",
-                    f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is",
-                    attribute.place,
-                    "text, numbers, true or false, dates or times",
-                    "give it a dropped role, or turn it into one of these in a view",
-                )
-            )
+            message = f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is"
+            expected = "text, numbers, true or false, dates or times"
+            hint = "give it a dropped role, or turn it into one of these in a view"
+            raise DataError(Problem("RR321", message, attribute.place, expected, hint))
         return column.released_type
     if attribute.domain is None:
         if column.family is TypeFamily.OTHER:

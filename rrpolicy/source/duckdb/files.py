@@ -44,14 +44,9 @@ class Pinned:
         except OSError:
             same = False
         if not same:
-            raise RefusedError(
-                Problem(
-                    "RR410",
-                    f"{shown_name(self.pattern)}: the table changed after it was opened",
-                    expected="one state from plan to release",
-                    hint="wait until whatever writes it has finished, and run again",
-                )
-            )
+            message = f"{shown_name(self.pattern)}: the table changed after it was opened"
+            hint = "wait until whatever writes it has finished, and run again"
+            raise RefusedError(Problem("RR410", message, expected="one state from plan to release", hint=hint))
 
 
 def shown_name(pattern: str) -> str:
@@ -73,13 +68,8 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         raise DataError(Problem("RR300", f"{shown_name(pattern)}: cannot be opened: {error.strerror}")) from None
     if not state:
         refuse_pipe(pattern)
-        raise DataError(
-            Problem(
-                "RR300",
-                f"{shown_name(pattern)}: no such file",
-                hint="a relative path starts at the policy's folder; on the command line, at the working folder",
-            )
-        )
+        hint = "a relative path starts at the policy's folder; on the command line, at the working folder"
+        raise DataError(Problem("RR300", f"{shown_name(pattern)}: no such file", hint=hint))
     pinned = Pinned(pattern, state, beside)
     for path in pinned.files:
         checked_path(path)
@@ -165,12 +155,7 @@ def _single_file_state(name: str, path: str) -> tuple[str, str, int, int, int, i
     here = Path(real).stat()
     if not stat.S_ISREG(here.st_mode):
         refuse_pipe(path)
-        raise DataError(
-            Problem(
-                "RR300",
-                f"{shown_name(path)}: a folder",
-                expected="a file, or a glob of files",
-                hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder",
-            )
-        )
+        message = f"{shown_name(path)}: a folder"
+        hint = f"{Path(path).name}/*.parquet reads every Parquet file of a folder"
+        raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))
     return name, real, here.st_dev, here.st_ino, here.st_size, here.st_mtime_ns

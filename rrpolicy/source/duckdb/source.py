@@ -36,24 +36,15 @@ def find_parquet(connection: duckdb.DuckDBPyConnection, name: str, files: list[s
         other = _parquet_columns(connection, file)
         if other != first:
             names = sorted({n for n, _ in set(first) ^ set(other)}) or ["their order"]
-            raise DataError(
-                Problem(
-                    "RR307",
-                    f"{name}: {shown_name(file)} differs from {shown_name(files[0])} in {', '.join(names)}",
-                    expected="files with the same columns, in the same order, of the same types",
-                    hint="write them again with one schema, or name those that belong together",
-                )
-            )
+            message = f"{name}: {shown_name(file)} differs from {shown_name(files[0])} in {', '.join(names)}"
+            expected = "files with the same columns, in the same order, of the same types"
+            hint = "write them again with one schema, or name those that belong together"
+            raise DataError(Problem("RR307", message, expected=expected, hint=hint))
     given = {r[0] for r in connection.execute(f"SELECT name FROM parquet_schema({literal(files[0])})").fetchall()}
     renamed = [n for n, _ in first if n not in given]
     if renamed:
-        raise DataError(
-            Problem(
-                "RR308",
-                f"{name}: two columns have one name when case is ignored",
-                expected="a name for each column, different also when case is ignored",
-            )
-        )
+        expected = "a name for each column, different also when case is ignored"
+        raise DataError(Problem("RR308", f"{name}: two columns have one name when case is ignored", expected=expected))
     listed = ", ".join(literal(f) for f in files)
     return f"read_parquet([{listed}], {_OPTIONS})", [StoredColumn(n, t) for n, t in first]
 
