@@ -23,8 +23,8 @@ def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]]
         demand(not _accepts(kind, table), f"{name} takes {dict(table)}, which should be refused")
 
 
-def answer_or_none(what: str, ask: Callable[[], T], *refusals: type[Exception]) -> T | None:
-    """Return an answer; None if it is one of the errors that are valid responses. Any other error is a failure."""
+def returned_or_none(what: str, ask: Callable[[], T], *refusals: type[Exception]) -> T | None:
+    """Return the result; None if it raises one of the errors that are valid responses. Other errors are a failure."""
     try:
         with convert_to_assertion(what, *refusals):
             return ask()

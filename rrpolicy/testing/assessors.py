@@ -22,9 +22,9 @@ from rrpolicy.privacy.classes.grouping import deterministic_axes
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.channels import json_round_trip
+from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
 from rrpolicy.testing.limit_monotonicity import AssessorProbe
 from rrpolicy.testing.memory import similar_tables
-from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

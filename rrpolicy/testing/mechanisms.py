@@ -20,7 +20,7 @@ from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.writing import plain
-from rrpolicy.testing.assertions import answer_or_none, check_options, convert_to_assertion, demand
+from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand, returned_or_none
 from rrpolicy.testing.channels import channel_round_trip, check_channel, json_round_trip
 from rrpolicy.testing.memory import TableInMemory, similar_tables
 
@@ -90,7 +90,7 @@ def _accepts_options(mechanism: Mechanism[Any], options: Mapping[str, object], p
     def outline() -> Outline:
         return mechanism.outline(mechanism.options.model_validate(options), policy)
 
-    return answer_or_none(f"refusing options {dict(options)}", outline, ValidationError, PolicyError) is not None
+    return returned_or_none(f"refusing options {dict(options)}", outline, ValidationError, PolicyError) is not None
 
 
 def _check_outline(outline: Outline, policy: OpenedPolicy) -> None:
@@ -207,7 +207,7 @@ def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[
 def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> Proposal | None:
     """Return the plan of a table, or None if the requirements are reported as unachievable for it."""
     options, task = _task(mechanism, policy, table)
-    proposal = answer_or_none("plan() of another table", lambda: mechanism.plan(options, task), *UNREACHABLE)
+    proposal = returned_or_none("plan() of another table", lambda: mechanism.plan(options, task), *UNREACHABLE)
     if proposal is not None:
         _check_reached(proposal, task)
     return proposal
@@ -219,7 +219,7 @@ def _check_without_data(
     """Plan with the number of records alone: the plan is refused, or does not depend on the data."""
     options, task = _task(mechanism, policy, table)
     alone, said = replace(task, original=task.records), "planning with the number of records alone, not PolicyError"
-    planned = answer_or_none(f"{said} (RR255),", lambda: mechanism.plan(options, alone), *UNREACHABLE)
+    planned = returned_or_none(f"{said} (RR255),", lambda: mechanism.plan(options, alone), *UNREACHABLE)
     if planned is not None and not outline.solved and not outline.derived:
         same = channel_round_trip(planned.channel) == channel_round_trip(proposal.channel)
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
@@ -301,7 +301,7 @@ def _check_renamed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Origi
     def plan() -> Proposal:
         return mechanism.plan(*_task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed)))
 
-    proposal = answer_or_none("planning for columns that are released under other names", plan, *UNREACHABLE)
+    proposal = returned_or_none("planning for columns that are released under other names", plan, *UNREACHABLE)
     for contradiction in () if proposal is None else channel_contradictions(proposal.channel, renamed.released):
         raise AssertionError(contradiction)
 

@@ -8,7 +8,7 @@ With two sensitive attributes the records of a group differ in both, and the val
 `st_1` and `st_2`: the pairs of values of one record are not released.
 
 The groups' members are drawn. Given the counts, the groups' sizes are fixed; see
-`rrpolicy.channels.anatomy.group_assignment`, and `rrpolicy.channels.anatomy.pair_groups` for two attributes.
+`rrpolicy.channels.anatomy.partition_plan`.
 
 References:
     Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
@@ -21,8 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.channels.anatomy.pair_groups import MAX_COMBINATIONS
-from rrpolicy.channels.anatomy.partition_plan import groups_of
+from rrpolicy.channels.anatomy.partition_plan import MAX_COMBINATIONS, groups_of
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec, attribute_column

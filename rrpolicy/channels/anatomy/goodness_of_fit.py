@@ -16,9 +16,9 @@ the other, l or more, and no value twice.
 - the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
   category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
-Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`): the
-numbers of groups with a value of the one and a value of the other must be equal, too, and a combination's records are
-dealt at random among the groups that hold it.
+Of two sensitive attributes the counts fix the combinations of each group (see
+`rrpolicy.channels.anatomy.partition_plan`): the numbers of groups with a value of the one and a value of the other must
+be equal, too, and a combination's records are dealt at random among the groups that hold it.
 
 The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
 statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channels.anatomy.pair_groups import group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import groups_of
+from rrpolicy.channels.anatomy.partition_plan import group_kinds_of_table, groups_of
 from rrpolicy.channels.anatomy.released_tables import AnatomyTables, GroupEntries, read_released_tables
 from rrpolicy.channels.product.goodness_of_fit import ConformityStatistics, bennett_surprise, fit_finding
 from rrpolicy.frozen_dataclass import frozen

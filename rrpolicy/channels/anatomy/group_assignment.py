@@ -6,7 +6,7 @@ its groups. Buckets on a level take turns like cards: the level is a pile in ran
 is shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
 every step.
 
-Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`);
+Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.partition_plan`);
 random are the groups' numbers, and the assignment of a combination's records to its groups.
 
 A pile's order is that of the pile before it, reordered by a permutation that depends only on the groups' ends. These
@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.channels.anatomy.pair_groups import group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, partition_phases
+from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, group_kinds_of_table, partition_phases
 from rrpolicy.channels.sampling.shuffle import random_orders, shuffle_values
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Ints

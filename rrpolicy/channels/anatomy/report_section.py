@@ -6,8 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.channels.anatomy.pair_groups import PairGroupKind, group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, groups_of, largest_eligible, partition_phases
+from rrpolicy.channels.anatomy.partition_plan import (
+    PairGroupKind,
+    PartitionPhase,
+    group_kinds_of_table,
+    groups_of,
+    largest_eligible,
+    partition_phases,
+)
 from rrpolicy.report_blocks import Fact, Section, figure, percent
 
 if TYPE_CHECKING:

@@ -193,7 +193,7 @@ class SuppressionChannel(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return the method of suppression; on the audit page class sizes and the number of suppressed records."""
-        from rrpolicy.channels.class_sizes import class_section, count_class_sizes
+        from rrpolicy.channels.product.report_section import class_section, count_class_sizes
         from rrpolicy.report_blocks import Section
 
         how = Section("Tuple suppression", (PARTED,))
