@@ -24,7 +24,6 @@ class AnatomyLayout:
     Attributes:
         sensitive: the attributes that are released in separate tables: one, or two.
         size: l, the records of a group.
-        requirement: the entry that requires it.
     """
 
     sensitive: tuple[Attribute, ...]

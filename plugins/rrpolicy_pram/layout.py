@@ -27,7 +27,6 @@ class FixedProbability:
 
     Attributes:
         keep: keep probability of every block of two categories or more.
-        retention: retention probability.
     """
 
     keep: Fraction | None = None
@@ -51,7 +50,6 @@ class RetentionRule:
 
     Attributes:
         blocks: codes of the categories of each block; empty while the domain is unknown.
-        given: its parameter.
     """
 
     blocks: tuple[tuple[int, ...], ...]
@@ -101,7 +99,6 @@ class AttributeTreatment:
 
     Attributes:
         attributes: more than one if they are randomised together.
-        rule: of the attribute; of several, of their combinations.
     """
 
     attributes: tuple[Attribute, ...]

@@ -21,8 +21,6 @@ class HiddenGroup:
 
     Attributes:
         attributes: in the policy's order.
-        l: of the requirement.
-        requirement: the entry that requires it.
     """
 
     attributes: tuple[Attribute, ...]

@@ -78,7 +78,6 @@ class ReleasedFileCells:
     """The cells of a file of released rows.
 
     Attributes:
-        number: of the file.
         batches: distinct rows, the last column their multiplicities; each a separate Arrow stream, as the dictionaries
             of two may differ.
     """
@@ -136,7 +135,6 @@ class CodesTask:
     """Makes codes of distinct rows with their counts: the columns a0, a1, …, c0, c1, …, and n.
 
     Attributes:
-        counts: reads the rows.
         carried: name, Spark's type and Arrow's of the carried columns.
     """
 

@@ -43,7 +43,6 @@ class Draft:
     """A drafted policy.
 
     Attributes:
-        text: TOML.
         warnings: points to check first.
     """
 

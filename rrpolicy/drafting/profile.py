@@ -40,14 +40,9 @@ class ColumnProfile:
     """Profile of a column.
 
     Attributes:
-        name: the column.
         kind: its engine type.
-        records: of the table.
-        nulls: records without a value.
-        distinct: number of different values.
         singles: number of values that only one record has.
         low: the least value; None without values.
-        high: the largest.
         values: the first distinct ones in order, at most one more than a domain may list.
         n: number of records of each of these.
         cuts: values in order, about 1,000 of them evenly spread over the records.

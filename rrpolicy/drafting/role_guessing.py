@@ -168,7 +168,6 @@ class Guess:
     """Draft for a column.
 
     Attributes:
-        role: as drafted.
         comment: reason.
         keys: in addition to the role if the column is released, as TOML.
         remarks: on unusual values.

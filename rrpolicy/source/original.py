@@ -105,7 +105,6 @@ class TableOriginal:
     Attributes:
         policy: with observed domains filled in.
         snapshot: the pinned table.
-        records: N.
         types: attribute -> engine type of its released values.
         units: numbers of units of protection by their number of records; None if not counted.
         reference: the population, read under the same policy; None if that names none, or it is not available.

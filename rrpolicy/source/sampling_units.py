@@ -19,9 +19,7 @@ class SamplingUnits:
     Attributes:
         clustered: whether units are clusters.
         alone: strata with only one unit.
-        alone_records: their records.
         shared: clusters whose name occurs in several strata.
-        shared_records: their records.
         single: records, if each of them is a separate cluster; else 0.
     """
 

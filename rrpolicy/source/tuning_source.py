@@ -48,7 +48,6 @@ class ResizedOriginal:
 
     Attributes:
         table: whose records replace the other's.
-        records: N of the other.
     """
 
     table: Original

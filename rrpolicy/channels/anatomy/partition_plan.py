@@ -41,7 +41,6 @@ class PartitionPhase:
     """Groups that are made in the same way.
 
     Attributes:
-        groups: number of groups.
         above: values in every one of them.
         level: values that take turns.
         turns: number of values of `level` in each group; all, or some drawn at random.
@@ -158,7 +157,6 @@ class PairGroupKind:
     """Groups of the same combinations.
 
     Attributes:
-        groups: number of groups.
         held: the place of each combination in them, in the order given.
     """
 

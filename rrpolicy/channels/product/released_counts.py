@@ -64,7 +64,6 @@ class ReleasedCounts:
     """The counts of a release.
 
     Attributes:
-        records: number of records.
         problem: why it cannot come from the channel for any original; None if nothing is wrong.
         counts: joint counts of axes, flat in C order. Of an axis of sets: the number of sets with each value; of one
             that

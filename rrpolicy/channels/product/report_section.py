@@ -101,8 +101,6 @@ class _ReleasedLabels:
     """The released labels of a table's records.
 
     Attributes:
-        records: N.
-        suppressed: records that are suppressed.
         sizes: (classes,) records of each class of the others, by the recoded columns alone.
     """
 

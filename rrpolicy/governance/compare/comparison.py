@@ -46,7 +46,6 @@ class CandidateResult:
     Attributes:
         policy: name and version, and digest; None if it is no valid policy.
         outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
-        records: N; None if it was not planned.
         findings: of each requirement, by its identity; other candidates' requirements included where they apply.
         utility: the expected value at each gate, and the errors that are always measured, by identity.
         expected_errors: of single marginals, as `plan` shows them.

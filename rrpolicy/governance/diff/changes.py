@@ -99,7 +99,6 @@ class PolicyChange:
 
     Attributes:
         key: a dotted key such as `attributes.age.bins`, or an entry by its identity.
-        before: the old value as plain data; None if nothing was stated.
         sense: whether it concerns protection or utility.
         said: the new policy's entry with the reason and the approver; None if there is no such entry.
         problem: a required announcement is missing (RR140); None if not.

@@ -116,7 +116,6 @@ class _Term:
     """Origin of an entry of the budget.
 
     Attributes:
-        model: its privacy model.
         promise: an earlier requirement; None if it is the policy's.
     """
 

@@ -38,7 +38,6 @@ class ReleaseComponent:
 
     Attributes:
         channel: as published.
-        records: N.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
         series: id shared by releases that draw a person's value with the same noise; None for an independent draw.
     """

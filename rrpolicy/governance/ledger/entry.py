@@ -84,7 +84,6 @@ class StatedGuarantee:
     """A guarantee of a single release.
 
     Attributes:
-        id: of the policy's entry; see `rrpolicy.policy.identity`.
         achieved: None if the basis of the number is the original.
         given: ids of derived statistics that it is conditional on.
     """

@@ -27,8 +27,6 @@ class ComposedBounds:
     """Bounds on releases from likelihood ratios, valid for any table.
 
     Attributes:
-        record: epsilon in record scope.
-        attribute: epsilon in attribute scope.
         k: no attacker links a person with a probability above 1/k; None if units have several records.
     """
 
@@ -58,7 +56,6 @@ class LedgerRow:
     """A release of the ledger.
 
     Attributes:
-        entry: unchanged.
         outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
         with_earlier: number of earlier releases that may contain the same people.
         alone: its bounds by itself; None if unknown.

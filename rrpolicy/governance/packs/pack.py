@@ -34,7 +34,6 @@ class BaselinePack:
         asks: its requirements on a policy that extends it, in a line.
         sources: references.
         digest: of its bytes, as in audit/ of a release if the file was not changed.
-        text: the file.
     """
 
     name: str

@@ -25,8 +25,6 @@ class CountsRelation:
 
     Attributes:
         source: SQL of its rows without those of count 0, with a last column `MULTIPLICITY`.
-        columns: without that column.
-        rows: number of rows.
         records: number of records that they represent.
     """
 

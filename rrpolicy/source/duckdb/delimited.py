@@ -38,12 +38,7 @@ MAX_FIELD_BYTES = 1 << 30
 
 @frozen
 class CsvTextFile:
-    """A file of UTF-8 text that begins with its header, packed by gzip or not.
-
-    Attributes:
-        delimiter: between fields.
-        quote: around fields; empty if none is.
-    """
+    """A file of UTF-8 text that begins with its header, packed by gzip or not."""
 
     path: str
     delimiter: str

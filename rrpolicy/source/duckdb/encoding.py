@@ -139,7 +139,6 @@ class DomainComparison:
 
     Attributes:
         places: the codes of the categories that the column can hold.
-        values: those categories.
         type: the engine type to compare in.
         sql: the column in that type.
     """

@@ -29,7 +29,6 @@ class PackedCodes:
     """Codes packed into one number.
 
     Attributes:
-        codes: SQL of each code.
         radices: the number of values of each code.
         type: the engine type of the number.
     """

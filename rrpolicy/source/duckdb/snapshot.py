@@ -146,7 +146,6 @@ class TableSnapshot:
     Attributes:
         source: SQL after FROM.
         stored: its columns, in table order.
-        count: the number of records.
         pinned: the state that it is compared with.
         connection: DuckDB, locked down; every read has a separate cursor.
         scratch: the folder of sorted rows; the caller wipes it.
@@ -396,7 +395,6 @@ class _StatementParts:
 
     Attributes:
         keys: SQL over the table's columns, for each record.
-        packs: the packed codes.
         carried: SQL of the carried columns over the keys.
         encoded: the encodings that produce the codes.
         real: which of the carried columns are doubles, encoded as whole numbers of the same order.
