@@ -134,20 +134,12 @@ def read_layout(options: GeneralisationOptions, policy: Policy) -> Generalisatio
     problems += suppression_problems(policy) if options.algorithm == "tp" else []
     if problems:
         raise PolicyError(problems)
-    goal = Goal(
-        options.loss,
-        tuple(_attribute_weight(options, a) for a in attributes),
-        options.suppression,
-        policy.place("mechanism"),
-    )
+    by_role = {a.name: Fraction(int(a.role is Role.QUASI_IDENTIFIER)) for a in attributes}
+    weights = tuple(options.weights.get(name, weight) for name, weight in by_role.items())
+    goal = Goal(options.loss, weights, options.suppression, policy.place("mechanism"))
     return GeneralisationLayout(
         tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal, options.algorithm == "mondrian"
     )
-
-
-def _attribute_weight(options: GeneralisationOptions, attribute: Attribute) -> Fraction:
-    default = Fraction(int(attribute.role is Role.QUASI_IDENTIFIER))
-    return options.weights.get(attribute.name, default)
 
 
 def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:

@@ -8,7 +8,6 @@ from fractions import Fraction
 
 from rrpolicy.plugin import (
     Assessor,
-    Attribute,
     Axis,
     Column,
     Identity,
@@ -38,7 +37,8 @@ def build_channel(hidden: Sequence[HiddenGroup], policy: Policy) -> Product:
 def set_axis(hidden: HiddenGroup) -> Sets:
     """Return the axis of attributes that are hidden as one."""
     domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
-    return Sets(domains, tuple(_list_column(a) for a in hidden.attributes), hidden.set_size)
+    columns = tuple(Column(a.release_as or a.name, "set", a.domain or (), "", a.name) for a in hidden.attributes)
+    return Sets(domains, columns, hidden.set_size)
 
 
 def outline_axes(hidden: Sequence[HiddenGroup], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
@@ -52,10 +52,6 @@ def outline_axes(hidden: Sequence[HiddenGroup], policy: Policy) -> tuple[tuple[t
         elif names is None and attribute.categorical:
             found.append(((attribute.name,), Identity))
     return tuple(found)
-
-
-def _list_column(attribute: Attribute) -> Column:
-    return Column(attribute.release_as or attribute.name, "set", attribute.domain or (), "", attribute.name)
 
 
 def larger_set_remarks(hidden: Sequence[HiddenGroup], channel: Product, task: Task) -> tuple[Remark, ...]:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.plugin import DataError, Problem
 from rrpolicy.plugin.engines import RefusedError, install
@@ -108,13 +108,9 @@ def _start_session(scratch: Path) -> Iterator[SparkSession]:
             own.stop()
     finally:
         gateway.shutdown()
-        _wait_for_exit(gateway.proc)
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session calls an engine that is gone
-
-
-def _wait_for_exit(process: Any) -> None:
-    process.stdin.close()
-    process.wait()
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def _round_cut_points(cuts: Sequence[QuantileCut], records: int, share: float) -
 
 def _roundest_value(above: Any, most: Any, aim: Any) -> Any:
     if isinstance(most, date):
-        after, until, near = (_as_day(d) for d in (above, most, aim))
+        after, until, near = (d.date() if isinstance(d, datetime) else d for d in (above, most, aim))
         first, last = after.year * 12 + after.month - 1, until.year * 12 + until.month - 1
         for months in (120, 60, 12, 3, 1):
             counted = range(-(-first // months) * months, last + 1, months)
@@ -93,10 +93,6 @@ def _candidate_multiples(above: float, most: float, aim: float, unit: int, power
 
 def _scaled_multiple(k: int, unit: int, power: int) -> float:
     return float(f"{k * unit}e{power}")
-
-
-def _as_day(moment: date) -> date:
-    return moment.date() if isinstance(moment, datetime) else moment
 
 
 def _as_comparable_day(day: date, moment: date) -> date:

@@ -60,13 +60,10 @@ def check_privacy_model(
         demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
     _check_order(model, options)
     _check_example(model)
-    for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measure_texts(model)):
+    measures = {f"measures['{name}']": said for name, said in getattr(model, "measures", {}).items()}
+    for name, said in {"not_covered": getattr(model, "not_covered", ()), **measures}.items():
         demand(not isinstance(said, str), f"{name} are sentences, not one text")
         demand(all(isinstance(s, str) and bool(s.strip()) for s in said), f"{name} are sentences")
-
-
-def _measure_texts(model: PrivacyModel[Any]) -> list[tuple[str, Any]]:
-    return [(f"measures['{name}']", said) for name, said in getattr(model, "measures", {}).items()]
 
 
 def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from operator import mul
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 from rrpolicy.canonical_json import Json, Value
@@ -196,7 +197,7 @@ class Matrix(Several):
             raise ValueError("an invariant matrix releases the original categories")
         if pi is not None and (len(pi) != self.original_size or sum(pi) != 1 or min(pi) < 0):
             raise ValueError("a marginal must hold the proportion of each category, in sum 1")
-        if pi is not None and any(sum(map(_matrix_product, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
+        if pi is not None and any(sum(map(mul, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
             raise ValueError("the matrix does not keep its marginal")
 
     @classmethod
@@ -329,7 +330,3 @@ def _apply_matrix(matrix: Array, x: Array, axis: int) -> Array:
     import numpy as np
 
     return np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
-
-
-def _matrix_product(a: Fraction, b: Fraction) -> Fraction:
-    return a * b
