@@ -61,15 +61,18 @@ def read_counts_relation(
     if faulty:
         message = f"{name}: {'; '.join(faulty)} in '{multiplicity}'"
         raise DataError(Problem("RR348", message, expected=WHOLE, hint="mend the statement that counted"))
-    if records > MAX_COUNTED_RECORDS:
-        message = f"{name}: {records:,} records"
-        raise DataError(
-            Problem("RR342", message, expected=f"at most {MAX_COUNTED_RECORDS:,}", hint="release it in parts")
-        )
+    check_countable(name, records)
     kept = [c for c in columns if c is not stored]
     names = "".join(f"{identifier(c.name)}, " for c in kept)
     counted = f"(SELECT {names}({n})::BIGINT AS {MULTIPLICITY_COLUMN} FROM {source} WHERE {n} > 0)"
     return CountsRelation(counted, kept, rows, int(records))
+
+
+def check_countable(name: str, records: int) -> None:
+    """Raise RR342 if a table has more records than can be counted."""
+    if records > MAX_COUNTED_RECORDS:
+        expected = f"at most {MAX_COUNTED_RECORDS:,}"
+        raise DataError(Problem("RR342", f"{name}: {records:,} records", expected=expected, hint="release it in parts"))
 
 
 def _row_count_text(count: int) -> str:

@@ -21,7 +21,7 @@ from rrpolicy.engine.quoting import identifier, literal, literal_path
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import delimited
-from rrpolicy.source.duckdb.counts_table import MAX_COUNTED_RECORDS
+from rrpolicy.source.duckdb.counts_table import check_countable
 from rrpolicy.source.duckdb.files import Pinned, checked_path, pin, shown_name
 from rrpolicy.source.duckdb.missing import with_missing_as_null
 from rrpolicy.source.duckdb.snapshot import MAX_ARRAY_BITS, TableSnapshot, open_records_or_counts
@@ -176,11 +176,7 @@ def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str,
     finally:
         clock.cancel()
     assert row is not None
-    if row[0] > MAX_COUNTED_RECORDS:
-        message = f"{name}: {row[0]:,} records"
-        raise DataError(
-            Problem("RR342", message, expected=f"at most {MAX_COUNTED_RECORDS:,}", hint="release it in parts")
-        )
+    check_countable(name, row[0])
     return int(row[0])
 
 
