@@ -37,9 +37,7 @@ class PluginRequest:
 
 
 def load_registry(
-    plugins: Iterable[str] = (),
-    place: Callable[[int], Place | None] = lambda _: None,
-    planned: Software | None = None,
+    plugins: Iterable[str] = (), place: Callable[[int], Place | None] = lambda _: None, planned: Software | None = None
 ) -> Registry:
     """Find and import the built-ins and the listed plugins.
 
@@ -77,13 +75,7 @@ def load_registry(
 def load_allowed(stated: Software, allowed: Iterable[str]) -> Registry:
     """Import the built-ins, and the plugins of a release that the caller allows; the rest is absent.
 
-    Args:
-        stated: the software of the release, as stated by it.
-        allowed: distributions that the caller lists, as PEP 508 requirements.
-
-    Raises:
-        PolicyError: RR229 if an entry is not a PEP 508 requirement.
-        RefusedError: as `load_registry`.
+    `allowed` are distributions that the caller lists, as PEP 508 requirements. Errors are those of `load_registry`.
     """
     trusted = {canonicalize_name(_parse_requirement(text, None).name): text for text in allowed}
     named = sorted({canonicalize_name(plugin.distribution) for plugin in stated.plugins} & trusted.keys())
@@ -130,14 +122,8 @@ def _parse_requirement(text: str, place: Place | None) -> Requirement:
     try:
         return Requirement(text)
     except InvalidRequirement as error:
-        raise PolicyError(
-            Problem(
-                "RR229",
-                f"'{text}' is not a distribution with a version range: {error}",
-                place,
-                'such as "acme-oue>=1.2"',
-            )
-        ) from error
+        message = f"'{text}' is not a distribution with a version range: {error}"
+        raise PolicyError(Problem("RR229", message, place, 'such as "acme-oue>=1.2"')) from error
 
 
 def _find_entry_points(
@@ -159,32 +145,24 @@ def _find_entry_points(
 
 
 def _refuse_shared_names(wanted: Iterable[PluginRequest]) -> None:
-    """Refuse two distributions that declare the same entry point: pluggy would silently keep the first."""
     owner: dict[str, str] = {}
     for w in wanted:
         for entry in w.entries:
             if owner.setdefault(entry.name, w.distribution) != w.distribution:
-                raise RefusedError(
-                    Problem(
-                        "RR405",
-                        f"two installed distributions both provide the plugin '{entry.name}': "
-                        f"'{owner[entry.name]}' and '{w.distribution}'",
-                        w.place,
-                        hint="uninstall one of them, or take it out of `plugins`",
-                    )
+                message = (
+                    f"two installed distributions both provide the plugin '{entry.name}': "
+                    f"'{owner[entry.name]}' and '{w.distribution}'"
                 )
+                hint = "uninstall one of them, or take it out of `plugins`"
+                raise RefusedError(Problem("RR405", message, w.place, hint=hint))
 
 
 def _import_plugin(entry: importlib.metadata.EntryPoint, wanted: PluginRequest) -> object:
     try:
         return entry.load()
     except Exception as error:
-        raise RefusedError(
-            Problem(
-                "RR406",
-                f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: "
-                f"{type(error).__name__}: {error}",
-                wanted.place,
-                hint="mend or reinstall it, or take it out of `plugins`",
-            )
-        ) from error
+        message = (
+            f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: {type(error).__name__}: {error}"
+        )
+        hint = "mend or reinstall it, or take it out of `plugins`"
+        raise RefusedError(Problem("RR406", message, wanted.place, hint=hint)) from error

@@ -83,10 +83,7 @@ class LazyMapping(Mapping[str, T], Generic[T]):
     ) -> None:
         """Set the parts and the way to make them.
 
-        Args:
-            names: name -> input of `make`.
-            make: called once with the name and its input.
-            aliases: alias -> name.
+        `names` maps each name to the input of `make`, which is called once with both.
         """
         self._names, self._make, self.aliases = dict(names), make, dict(aliases or {})
         self._made: dict[str, T] = {}

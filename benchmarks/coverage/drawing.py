@@ -13,7 +13,7 @@ from benchmarks.coverage.asked import QUESTIONS, Answered, CoarserError
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,7 +24,6 @@ class AnatomyLayout:
     Attributes:
         sensitive: the attributes that are released in separate tables: one, or two.
         size: l, the records of a group.
-        requirement: the entry that requires it.
     """
 
     sensitive: tuple[Attribute, ...]
@@ -38,11 +37,7 @@ class AnatomyLayout:
 
 
 def read_layout(policy: Policy) -> AnatomyLayout:
-    """Return the layout.
-
-    Raises:
-        PolicyError: RR298, RR299 and RR571, all problems at once.
-    """
+    """Return the layout."""
     problems = list(_attribute_problems(policy))
     if problems:
         raise PolicyError(problems)

@@ -5,11 +5,94 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
+from typing import Annotated, Literal, Self
 
-from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Role
-from rrpolicy.plugin.solve import ANYTHING, Goal, Recoded, axes_at, class_attributes, recoded
-from rrpolicy_l_diversity.options import GeneralisationOptions
-from rrpolicy_l_diversity.tuple_suppression import suppression_problems
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from rrpolicy.plugin import Attribute, Policy, PolicyError, Problem, Product, Rational, Role, exact
+from rrpolicy.plugin.solve import ANYTHING, BY_FREQUENCY, Goal, Recoded, axes_at, class_attributes, recoded
+
+
+class GeneralisationOptions(BaseModel):
+    """What a policy may say under [mechanism] with name = "generalisation"."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    algorithm: Annotated[
+        Literal["full-domain", "mondrian", "tp"],
+        Field(
+            description="full-domain: each attribute at one level of its hierarchy, the best node of the lattice;"
+            " mondrian: the domain cut into boxes; tp: as few suppressed records as it finds, equal records parted."
+        ),
+    ] = "full-domain"
+    suppression: Annotated[
+        Rational, Field(description="The largest share of records that may be released as `*`; 0 or more, below 1.")
+    ] = Fraction(0)
+    loss: Annotated[
+        Literal["ncp", "discernibility", "average-class-size", "kl"],
+        Field(description="What decides among the nodes that satisfy every requirement."),
+    ] = "ncp"
+    weights: Annotated[
+        dict[str, Rational], Field(description="Quasi-identifier -> how much it counts in `ncp`; by default 1 each.")
+    ] = {}
+    node: Annotated[
+        dict[str, Annotated[int, Field(ge=0)]],
+        Field(description="Quasi-identifier -> the level at which it is released, 0 being its categories."),
+    ] = {}
+
+    @model_validator(mode="after")
+    def _shares(self) -> Self:
+        if not 0 <= self.suppression < 1:
+            raise ValueError(f"suppression must be 0 or more and below 1, got {exact(self.suppression)}")
+        return self
+
+
+def suppression_target(policy: Policy) -> tuple[Attribute, Fraction]:
+    """Return the sensitive attribute, and the l of l-diversity by frequency that implies all its requirements.
+
+    A class whose commonest value has at most n/l of its records has l different values, entropy log l and l records at
+    least.
+    """
+    (sensitive,) = policy.with_role(Role.SENSITIVE)
+    return sensitive, max(l for r in policy.requirements if r.distinct is not None and (l := r.implied_by) is not None)
+
+
+def suppression_problems(policy: Policy) -> list[Problem]:
+    """Return the problems that prevent TP (RR291)."""
+    found: list[Problem] = []
+    place = policy.place("mechanism.algorithm")
+    sensitive = policy.with_role(Role.SENSITIVE)
+    if len(sensitive) != 1 or not sensitive[0].categorical:
+        message = "tp parts records by one sensitive attribute with categories"
+        found.append(Problem("RR291", message, place, hint="exclude the others, or choose full-domain or mondrian"))
+    known = {a.name for a in class_attributes(policy)} | {a.name for a in sensitive}
+    for attribute in policy.released:
+        if attribute.name not in known:
+            message = f"tp releases what makes classes and the sensitive attribute, and not '{attribute.name}'"
+            found.append(Problem("RR291", message, attribute.place, hint="exclude it, or choose full-domain"))
+    return [*found, *_stronger_requirements(policy)]
+
+
+def _stronger_requirements(policy: Policy) -> list[Problem]:
+    """Return requirements that l-diversity by frequency does not imply, as far as this needs no data."""
+    asked = [(r, r.implied_by) for r in policy.requirements if r.distinct is not None]
+    most = max((ceil(l) for _, l in asked if l is not None), default=0)
+    if not most:
+        message = "tp needs a requirement of l-diversity, distinct, by frequency or by entropy"
+        return [Problem("RR291", message, policy.place("mechanism.algorithm"), hint=f"add\n{BY_FREQUENCY}")]
+    found = []
+    for requirement in policy.requirements:
+        l = requirement.implied_by
+        if l is None and not requirement.by_some_frequency:
+            message = f"tp reaches l-diversity (distinct, frequency, entropy) and what follows, not {requirement.model}"
+            kind = getattr(requirement.options, "kind", "")
+            found.append(Problem("RR291", message + (f" {kind}" if kind else ""), requirement.place))
+        elif l is not None and l > most:
+            message = f"tp reaches {requirement.model} as far as l = {most} by frequency implies it, and no further"
+            found.append(Problem("RR291", message, requirement.place, hint="ask for a larger l, or for less here"))
+    return found
+
 
 ONLY_FULL_DOMAIN = ("suppression", "loss", "weights", "node")
 
@@ -41,11 +124,7 @@ class GeneralisationLayout:
 
 
 def read_layout(options: GeneralisationOptions, policy: Policy) -> GeneralisationLayout:
-    """Return the inputs of the generalisation.
-
-    Raises:
-        PolicyError: RR290 to RR292, all problems at once.
-    """
+    """Return the inputs of the generalisation."""
     attributes = class_attributes(policy)
     problems = [
         *_attribute_problems(policy, attributes),
@@ -55,24 +134,15 @@ def read_layout(options: GeneralisationOptions, policy: Policy) -> Generalisatio
     problems += suppression_problems(policy) if options.algorithm == "tp" else []
     if problems:
         raise PolicyError(problems)
-    goal = Goal(
-        options.loss,
-        tuple(_attribute_weight(options, a) for a in attributes),
-        options.suppression,
-        policy.place("mechanism"),
-    )
+    by_role = {a.name: Fraction(int(a.role is Role.QUASI_IDENTIFIER)) for a in attributes}
+    weights = tuple(options.weights.get(name, weight) for name, weight in by_role.items())
+    goal = Goal(options.loss, weights, options.suppression, policy.place("mechanism"))
     return GeneralisationLayout(
         tuple(recoded(a, options.node.get(a.name)) for a in attributes), goal, options.algorithm == "mondrian"
     )
 
 
-def _attribute_weight(options: GeneralisationOptions, attribute: Attribute) -> Fraction:
-    default = Fraction(int(attribute.role is Role.QUASI_IDENTIFIER))
-    return options.weights.get(attribute.name, default)
-
-
 def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
-    """Return problems of attributes that cannot define classes."""
     if not policy.with_role(Role.QUASI_IDENTIFIER):
         hint = 'give what others may know of a person the role "quasi-identifier"'
         return [Problem("RR290", "the policy names no quasi-identifier", policy.place("mechanism"), hint=hint)]
@@ -86,7 +156,6 @@ def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> li
 
 
 def _option_problems(options: GeneralisationOptions, policy: Policy) -> list[Problem]:
-    """Return problems of options that do not belong to the algorithm, or contradict each other."""
     found = []
     given = [key for key in ONLY_FULL_DOMAIN if key in options.model_fields_set and getattr(options, key)]
     if options.algorithm != "full-domain":
@@ -123,7 +192,6 @@ def _level_problems(options: GeneralisationOptions, policy: Policy) -> list[Prob
 
 
 def _label_problems(policy: Policy) -> list[Problem]:
-    """Return problems of categories with the name of a suppressed value."""
     found = []
     for attribute in class_attributes(policy):
         levels = recoded(attribute).levels if attribute.domain else ()

@@ -17,8 +17,7 @@ from rrpolicy.plugin import (
     SuppressionChannel,
     Task,
 )
-from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
-from rrpolicy_l_diversity.options import GeneralisationOptions
+from rrpolicy_l_diversity.layout import GeneralisationLayout, GeneralisationOptions, fixed_channel, read_layout
 
 SUPPRESSED = Derived("suppression", "which combinations of values are released as `*` depends on all records")
 NODE = Derived("node", "at which level each quasi-identifier is released was chosen from the data")
@@ -32,11 +31,7 @@ class Generalisation:
     options = GeneralisationOptions
 
     def outline(self, options: GeneralisationOptions, policy: Policy) -> Outline:
-        """Return a product channel of recoded attributes; the channel itself, if every level is pinned.
-
-        Raises:
-            PolicyError: RR290 to RR292, all problems at once.
-        """
+        """Return a product channel of recoded attributes; the channel itself, if every level is pinned."""
         layout = read_layout(options, policy)
         if options.algorithm == "tp":
             return Outline(SuppressionChannel, derived=(SUPPRESSED,))
@@ -46,12 +41,7 @@ class Generalisation:
         return Outline(Product, axes, fixed, kept, derived=tuple(_data_dependent_choices(layout, options)))
 
     def plan(self, options: GeneralisationOptions, task: Task) -> Proposal:
-        """Return the channel.
-
-        Raises:
-            PolicyError: RR290 to RR292; RR255 if data are needed and only the number of records is given.
-            RequirementError: RR105 if no generalisation satisfies the requirements.
-        """
+        """Return the channel."""
         from rrpolicy_l_diversity.plan import propose
 
         return propose(options, task)
@@ -69,7 +59,6 @@ def _data_dependent_choices(layout: GeneralisationLayout, options: Generalisatio
 
 
 def _outline_axes(layout: GeneralisationLayout, policy: Policy) -> Iterator[tuple[tuple[str, ...], type[Axis]]]:
-    """Yield the axes of released attributes with categories, in the policy's order."""
     together = layout.together
     for attribute in policy.released:
         if attribute.name in together:

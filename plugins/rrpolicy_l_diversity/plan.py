@@ -17,9 +17,13 @@ from rrpolicy.plugin.solve import (
     tuple_suppression,
     with_few_suppressed,
 )
-from rrpolicy_l_diversity.layout import GeneralisationLayout, fixed_channel, read_layout
-from rrpolicy_l_diversity.options import GeneralisationOptions
-from rrpolicy_l_diversity.tuple_suppression import suppression_target
+from rrpolicy_l_diversity.layout import (
+    GeneralisationLayout,
+    GeneralisationOptions,
+    fixed_channel,
+    read_layout,
+    suppression_target,
+)
 
 FEW = Fraction(1, 20)
 """The share of records for which a plan reports the gain of suppressing them."""
@@ -29,12 +33,7 @@ MERGE = "give it a `hierarchy` that merges neighbours, as `rrpolicy init --mecha
 
 
 def propose(options: GeneralisationOptions, task: Task) -> Proposal:
-    """Return the channel, the origins of its levels, and remarks on the choice.
-
-    Raises:
-        PolicyError: RR290 to RR292, RR255.
-        RequirementError: RR105.
-    """
+    """Return the channel, the origins of its levels, and remarks on the choice."""
     layout = read_layout(options, task.policy)
     if layout.fixed:
         levels = tuple(_level_remarks(layout, [r.chosen[0] for r in layout.attributes]))
@@ -79,7 +78,6 @@ def _suppress_tuples(task: Task, original: Original, layout: GeneralisationLayou
 
 
 def _level_origins(layout: GeneralisationLayout) -> dict[str, Origin]:
-    """Return the origin of each quasi-identifier's level."""
     return {
         r.attribute.name: Origin.POLICY if len(r.chosen) == 1 and not layout.goal.suppression else Origin.DATA
         for r in layout.attributes

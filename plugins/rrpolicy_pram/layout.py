@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal, TypeAlias
 
-from rrpolicy.plugin import Attribute, Axis
-from rrpolicy.plugin.solve import keep_probability
+from rrpolicy.plugin import Attribute, Axis, Column, Identity, Matrix, Policy, PolicyError, Problem, Product, Retention
+from rrpolicy.plugin.solve import Domain, keep_probability
 from rrpolicy_pram.options import Label
 
 
@@ -27,7 +27,6 @@ class FixedProbability:
 
     Attributes:
         keep: keep probability of every block of two categories or more.
-        retention: retention probability.
     """
 
     keep: Fraction | None = None
@@ -51,7 +50,6 @@ class RetentionRule:
 
     Attributes:
         blocks: codes of the categories of each block; empty while the domain is unknown.
-        given: its parameter.
     """
 
     blocks: tuple[tuple[int, ...], ...]
@@ -101,7 +99,6 @@ class AttributeTreatment:
 
     Attributes:
         attributes: more than one if they are randomised together.
-        rule: of the attribute; of several, of their combinations.
     """
 
     attributes: tuple[Attribute, ...]
@@ -132,8 +129,6 @@ class AttributeTreatment:
 
     def axis(self) -> type[Axis] | None:
         """Return the class of its axis; None for a carried column."""
-        from rrpolicy.plugin import Identity, Matrix, Retention
-
         if not self.exchanges:
             return Identity if self.attributes[0].categorical else None
         return Retention if isinstance(self.rule, RetentionRule) else Matrix
@@ -163,3 +158,48 @@ class PramLayout:
             not t.solved and t.known and not (isinstance(t.rule, InvariantRule) and t.rule.marginal is None)
             for t in self.treatments
         )
+
+
+def build(layout: PramLayout, policy: Policy) -> Product:
+    """Return the channel; unknown parameters have a keep probability of 1.
+
+    Every domain of the layout must be known.
+    """
+    return Product.of(policy.released, [_treatment_axis(t) for t in layout.treatments if t.exchanges])
+
+
+def _treatment_axis(treatment: AttributeTreatment) -> Retention | Matrix:
+    domains, rule = [_attribute_domain(a) for a in treatment.attributes], treatment.rule
+    if isinstance(rule, RetentionRule):
+        return Retention.of(domains, [(block, rule.given.keep_of(len(block))) for block in rule.blocks])
+    if isinstance(rule, ExplicitRule):
+        cells = [label if isinstance(label, tuple) else (label,) for label in rule.released]
+        labels = [tuple(dict.fromkeys(column)) for column in zip(*cells, strict=True)]
+        rows = dict(zip(cells, rule.rows, strict=True))
+        never = (Fraction(0),) * len(rule.rows[0])
+        columns = (
+            Column(d.attribute, "category", own, "", d.attribute) for d, own in zip(domains, labels, strict=True)
+        )
+        return Matrix(tuple(domains), tuple(columns), tuple(rows.get(cell, never) for cell in product(*labels)))
+    if rule is None or rule.marginal is None:
+        raise ValueError(f"nothing says yet how {', '.join(treatment.names)} is randomised")
+    (attribute,), (domain,) = treatment.attributes, domains
+    return _invariant_axis(attribute, domain, rule.marginal, rule)
+
+
+def _attribute_domain(attribute: Attribute) -> Domain:
+    if attribute.domain is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    return Domain(attribute.name, attribute.domain)
+
+
+def _invariant_axis(
+    attribute: Attribute, domain: Domain, marginal: tuple[Fraction, ...], rule: InvariantRule
+) -> Matrix:
+    keep = rule.given.keep_of(len(domain.labels))
+    try:
+        return Matrix.preserving(attribute.name, domain.labels, marginal, keep, of=rule.source)
+    except ValueError as error:
+        message = f"the invariant matrix of '{attribute.name}' cannot be written: {error}"
+        hint = "raise its keep probability, or merge the rarest categories"
+        raise PolicyError(Problem("RR236", message, attribute.place, hint=hint)) from error

@@ -2,34 +2,100 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from itertools import product
 
 from rrpolicy.plugin import Attribute, Policy, PolicyError, Role
 from rrpolicy.plugin.solve import workload_problems
-from rrpolicy_pram.joint_groups import joint_retention, product_blocks, read_groups
-from rrpolicy_pram.layout import (
-    AttributeTreatment,
-    FixedProbability,
-    PramLayout,
-    RetentionRule,
-    TreatmentRule,
-)
+from rrpolicy_pram.layout import AttributeTreatment, FixedProbability, PramLayout, RetentionRule, TreatmentRule
 from rrpolicy_pram.matrices import read_explicit, read_invariant
-from rrpolicy_pram.options import PramOptions
-from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
+from rrpolicy_pram.options import PramOptions, ProblemCollector, quoted_labels, quoted_names
+
+SMALLEST_GROUP = 2
+MAX_COMBINATIONS = 4096
+
+
+def read_groups(
+    options: PramOptions, policy: Policy, names: Sequence[str], complaints: ProblemCollector
+) -> tuple[tuple[Attribute, ...], ...]:
+    """Return groups of attributes randomised as one; attributes that no group names are alone (RR530)."""
+    seen: set[str] = set()
+    groups: list[tuple[Attribute, ...]] = []
+    for index, group in enumerate(options.together):
+        key = f"together.{index}"
+        if len(group) < SMALLEST_GROUP:
+            complaints.add("RR530", "a group of `together` names two attributes or more", key)
+        for place, name in enumerate(group):
+            if name in seen or name in group[:place]:
+                complaints.add("RR530", f"`together` names '{name}' twice", key)
+            elif name not in names:
+                hint = f"randomised are: {', '.join(names) or 'none'}"
+                complaints.add("RR530", f"`together` names '{name}', which is not randomised", key, hint=hint)
+        own = tuple(policy.attributes[n] for n in policy.attributes if n in group and n in names and n not in seen)
+        seen |= set(group)
+        combinations = math.prod(len(a.domain) for a in own if a.domain)
+        if combinations > MAX_COMBINATIONS:
+            told = f"{quoted_names(own)} have {combinations:,} combinations, more than {MAX_COMBINATIONS:,}"
+            complaints.add("RR530", told, key, hint="coarsen a domain, or randomise fewer attributes together")
+        if own:
+            groups.append(own)
+    alone = ((policy.attributes[name],) for name in names if name not in seen)
+    return (*groups, *alone)
+
+
+def joint_retention(group: Sequence[Attribute], options: PramOptions, complaints: ProblemCollector) -> Fraction | None:
+    """Return the retention probability of attributes together; None if the policy has none (RR531)."""
+    for key, message in _single_attribute_options(group, options):
+        complaints.add("RR531", message, key)
+    stated = {a.name: rho for a in group if (rho := options.retention_probability.get(a.name)) is not None}
+    if len(set(stated.values())) > 1:
+        message = f"{quoted_names(group)} are randomised together and have one retention probability, not several"
+        complaints.add("RR531", message, f"retention_probability.{list(stated)[-1]}", hint="give it once")
+    return next(iter(stated.values()), None)
+
+
+def _single_attribute_options(group: Sequence[Attribute], options: PramOptions) -> Iterator[tuple[str, str]]:
+    """Yield key and message of options that only a separately randomised attribute can have."""
+    for a in group:
+        if a.name in options.keep_probability:
+            message = (
+                f"'{a.name}' is randomised with others, and a keep probability speaks of one attribute's categories: "
+                "give the retention probability, which is that of the combination and of each attribute alike"
+            )
+            yield f"keep_probability.{a.name}", message
+        if a.name in options.invariant:
+            message = f"'{a.name}' is randomised with others: no matrix of theirs is made to keep a marginal"
+            yield f"invariant.{a.name}", message
+
+
+def product_blocks(parts: Sequence[tuple[tuple[int, ...], ...]]) -> tuple[tuple[int, ...], ...]:
+    """Return the blocks of combinations: those whose categories are in the same block of each attribute.
+
+    `parts` has the codes of the blocks of each attribute; the result has positions in the C-order product of the
+    domains.
+    """
+    sizes = [sum(map(len, blocks)) for blocks in parts]
+    steps = [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+    return tuple(
+        tuple(sorted(sum(c * step for c, step in zip(cell, steps, strict=True)) for cell in product(*chosen)))
+        for chosen in product(*parts)
+    )
 
 
 def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
-    """Return the treatment of each released attribute.
-
-    Raises:
-        PolicyError: RR230 to RR237, RR530, RR531, all problems at once.
-    """
+    """Return the treatment of each released attribute."""
     complaints = ProblemCollector(policy)
     names = _randomised_names(options, policy, complaints)
     groups = read_groups(options, policy, names, complaints)
     rules = {group: _group_rule(group, options, complaints) for group in groups}
-    _refuse_leftovers(options, policy, names, complaints)
+    for table in ("keep_probability", "retention_probability", "matrix", "blocks", "invariant"):
+        for name in getattr(options, table):
+            if name not in names:
+                other = (f"'{name}' is not among the randomised attributes", "add it to `attributes`, or drop it here")
+                reason = _attribute_problem(policy, name) or other
+                complaints.add("RR230", reason[0], f"{table}.{name}", hint=reason[1])
     grouped = {a.name: group for group in groups for a in group}
     whole = dict.fromkeys(grouped.get(a.name, (a,)) for a in policy.released)
     treatments = tuple(AttributeTreatment(group, rules.get(group)) for group in whole)
@@ -46,7 +112,6 @@ def read_layout(options: PramOptions, policy: Policy) -> PramLayout:
 
 
 def _randomised_names(options: PramOptions, policy: Policy, complaints: ProblemCollector) -> tuple[str, ...]:
-    """Return the names of the attributes that can be randomised as the options require."""
     asked = options.attributes
     if asked is None:
         asked = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER, Role.SENSITIVE))
@@ -78,18 +143,6 @@ def _attribute_problem(policy: Policy, name: str) -> tuple[str, str] | None:
     if not attribute.categorical:
         return f"'{name}' has no categories to exchange", "give it a domain, or bins if it is a number"
     return None
-
-
-def _refuse_leftovers(
-    options: PramOptions, policy: Policy, names: tuple[str, ...], complaints: ProblemCollector
-) -> None:
-    """Refuse parameters of attributes that are not randomised."""
-    for table in ("keep_probability", "retention_probability", "matrix", "blocks", "invariant"):
-        for name in getattr(options, table):
-            if name not in names:
-                other = (f"'{name}' is not among the randomised attributes", "add it to `attributes`, or drop it here")
-                reason = _attribute_problem(policy, name) or other
-                complaints.add("RR230", reason[0], f"{table}.{name}", hint=reason[1])
 
 
 def _group_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: ProblemCollector) -> TreatmentRule:
@@ -184,17 +237,12 @@ def _code_blocks(
         complaints.add("RR234", message, key, hint=hint)
         return (tuple(range(len(domain))),)
     if len(blocks) > 1:
-        _refuse_caps(attribute, complaints)
+        for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.possible):
+            complaints.add(
+                "RR235",
+                f"blocks of '{attribute.name}' rule out {model}: a released category tells its block with certainty, so"
+                " k is 1 and epsilon infinite",
+                f"blocks.{attribute.name}",
+                hint=f"take out the blocks, or the {model} requirement",
+            )
     return tuple(tuple(sorted(domain.index(label) for label in block)) for block in blocks)
-
-
-def _refuse_caps(attribute: Attribute, complaints: ProblemCollector) -> None:
-    """Refuse blocks under a requirement that they cannot satisfy: a category is never exchanged for all others."""
-    for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.possible):
-        complaints.add(
-            "RR235",
-            f"blocks of '{attribute.name}' rule out {model}: a released category tells its block with certainty, so"
-            " k is 1 and epsilon infinite",
-            f"blocks.{attribute.name}",
-            hint=f"take out the blocks, or the {model} requirement",
-        )

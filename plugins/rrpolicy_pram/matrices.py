@@ -7,27 +7,14 @@ from fractions import Fraction
 
 from rrpolicy.plugin import Attribute
 from rrpolicy.plugin.solve import full_column_rank
-from rrpolicy_pram.layout import (
-    ExplicitRule,
-    FixedProbability,
-    InvariantRule,
-    labels_of,
-)
-from rrpolicy_pram.options import ExplicitMatrix, Label, PramOptions
-from rrpolicy_pram.problems import ProblemCollector, quoted_labels, quoted_names
+from rrpolicy_pram.layout import ExplicitRule, FixedProbability, InvariantRule, labels_of
+from rrpolicy_pram.options import ExplicitMatrix, Label, PramOptions, ProblemCollector, quoted_labels, quoted_names
 
 
 def read_explicit(
     attributes: Sequence[Attribute], name: str, matrix: ExplicitMatrix, complaints: ProblemCollector
 ) -> ExplicitRule | None:
-    """Return a matrix written out, its columns in domain order; None if something is wrong (RR233).
-
-    Args:
-        attributes: one, or several that are randomised together.
-        name: key of the matrix.
-        matrix: as in the policy.
-        complaints: collects problems.
-    """
+    """Return a matrix written out, its columns in domain order; None if something is wrong (RR233)."""
     key, what = f"matrix.{name}", f"the matrix of {quoted_names(attributes)}"
     domain = labels_of(attributes)
     if domain is None or any(a.observed for a in attributes):

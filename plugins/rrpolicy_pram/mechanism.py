@@ -3,26 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
 
-from rrpolicy.plugin import Derived, Outline, Policy, Product, Proposal, Task, parameters_of
-from rrpolicy_pram.channel import build
-from rrpolicy_pram.layout import (
-    ExplicitRule,
-    InvariantRule,
-    PramLayout,
-    RetentionRule,
-)
+from rrpolicy.plugin import Derived, Origin, Outline, Policy, Product, Proposal, Task, parameters_of
+from rrpolicy.plugin.solve import refuse_without_data
+from rrpolicy_pram.layout import AttributeTreatment, ExplicitRule, InvariantRule, PramLayout, RetentionRule, build
 from rrpolicy_pram.layout_reader import read_layout
 from rrpolicy_pram.options import PramOptions
 
 
 def data_dependent_parameters(layout: PramLayout, options: PramOptions) -> Iterator[Derived]:
-    """Yield the marginals that are observed, and parameters whose least expected error depends on the data.
-
-    Args:
-        layout: by the policy.
-        options: its workload.
-    """
+    """Yield the marginals that are observed, and parameters whose least expected error depends on the data."""
     for t in layout.treatments:
         if isinstance(t.rule, InvariantRule) and t.rule.source == "observed":
             (name,) = t.names
@@ -50,11 +42,7 @@ class Pram:
     options = PramOptions
 
     def outline(self, options: PramOptions, policy: Policy) -> Outline:
-        """Return a product channel; the channel itself, if the policy alone determines it.
-
-        Raises:
-            PolicyError: RR230 to RR237, all problems at once.
-        """
+        """Return a product channel; the channel itself, if the policy alone determines it."""
         layout = read_layout(options, policy)
         axes = tuple(
             (names, axis)
@@ -68,12 +56,41 @@ class Pram:
         )
 
     def plan(self, options: PramOptions, task: Task) -> Proposal:
-        """Return the channel, its open parameters solved from the requirements.
+        """Return the channel, its open parameters solved from the requirements."""
+        from rrpolicy.plugin.solve import allocate
 
-        Raises:
-            PolicyError: RR230 to RR237; RR255 if data are needed and only the number of records is given.
-            RequirementError: RR102 if no parameters satisfy the requirements.
-        """
-        from rrpolicy_pram.plan import propose
+        layout = _with_observed_marginals(read_layout(options, task.policy), task)
+        channel, origins = build(layout, task.policy), _parameter_origins(layout)
+        if not layout.solved:
+            return Proposal(channel, origins)
+        optimal = layout.allocation == "optimal"
+        found = allocate(
+            channel, layout.solved, task, optimal=optimal, workload=options.workload, digits=options.digits
+        )
+        return Proposal(found.channel, {**origins, **found.origins}, found.unrounded, found.remarks)
 
-        return propose(options, task)
+
+def _with_observed_marginals(layout: PramLayout, task: Task) -> PramLayout:
+    task.require_domains()
+    treatments: list[AttributeTreatment] = []
+    for t in layout.treatments:
+        if isinstance(t.rule, InvariantRule) and t.rule.marginal is None:
+            if isinstance(task.original, int):
+                (name,) = t.names
+                raise refuse_without_data(f"the observed marginal of '{name}'", f"invariant.{name}", task)
+            (attribute,) = t.attributes
+            counts = task.original.counts(attribute.name)
+            shares = dict(zip(counts.codes[:, 0].tolist(), counts.n.tolist(), strict=True))
+            marginal = tuple(Fraction(shares.get(code, 0), task.records) for code in range(len(attribute.domain or ())))
+            t = replace(t, rule=replace(t.rule, marginal=marginal))  # noqa: PLW2901
+        treatments.append(t)
+    return replace(layout, treatments=tuple(treatments))
+
+
+def _parameter_origins(layout: PramLayout) -> dict[str, Origin]:
+    return {
+        name: Origin.DATA if isinstance(t.rule, InvariantRule) and t.rule.source == "observed" else Origin.POLICY
+        for t in layout.treatments
+        if t.rule is not None and not t.solved
+        for name in t.names
+    }

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.plugin import (
     Attribute,
@@ -24,8 +27,19 @@ from rrpolicy.plugin import (
     Role,
     Task,
 )
-from rrpolicy.plugin.solve import workload_problems
-from rrpolicy_rr.options import RandomizedResponseOptions
+from rrpolicy.plugin.solve import Marginal, workload_problems
+
+
+class RandomizedResponseOptions(BaseModel):
+    """What a policy may say under [mechanism]: nothing has to be said, the requirements determine the parameters."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    workload: Annotated[
+        tuple[Marginal, ...], Field(description="Marginals whose error is minimised; default: the whole table.")
+    ] = ()
+    digits: Annotated[int, Field(ge=5, le=12, description="Decimals that keep probabilities are rounded down to.")] = 5
+    starts: Annotated[int, Field(ge=1, le=50, description="Points that the search starts from.")] = 5
 
 
 class RandomizedResponse:
@@ -34,21 +48,11 @@ class RandomizedResponse:
     options = RandomizedResponseOptions
 
     def __init__(self, name: str, *roles: Role) -> None:
-        """Make a mechanism.
-
-        Args:
-            name: that policies use.
-            roles: of the attributes that it randomises.
-        """
         self.name = name
         self.roles = roles
 
     def outline(self, options: RandomizedResponseOptions, policy: Policy) -> Outline:
-        """Return a product channel with a retention axis for each attribute of the roles.
-
-        Raises:
-            PolicyError: RR230 or RR237, all problems at once.
-        """
+        """Return a product channel with a retention axis for each attribute of the roles."""
         problems = [*self._problems(policy), *workload_problems(options.workload, policy, self._randomised(policy))]
         if problems:
             raise PolicyError(problems)
@@ -58,12 +62,7 @@ class RandomizedResponse:
         return Outline(Product, axes, kept=kept, solved=tuple(self._randomised(policy)))
 
     def plan(self, options: RandomizedResponseOptions, task: Task) -> Proposal:
-        """Return the channel of least expected error that satisfies every requirement.
-
-        Raises:
-            PolicyError: RR230 or RR237; RR255 if data are needed and only the number of records is given.
-            RequirementError: RR102 if no keep probabilities satisfy the requirements.
-        """
+        """Return the channel of least expected error that satisfies every requirement."""
         from rrpolicy.plugin.solve import allocate
 
         self.outline(options, task.policy)
@@ -95,12 +94,10 @@ class RandomizedResponse:
         return [a.name for a in policy.released if a.categorical and self._axis(a) is Retention]
 
     def _axis(self, attribute: Attribute) -> type[Axis]:
-        """Return the class of an attribute's axis; a single category cannot be exchanged."""
         alone = attribute.domain is not None and len(attribute.domain) == 1
         return Retention if attribute.role in self.roles and not alone else Identity
 
     def _problems(self, policy: Policy) -> Iterator[Problem]:
-        """Yield why attributes cannot be randomised."""
         place = policy.place("mechanism.name")
         chosen = policy.with_role(*self.roles)
         if not chosen:

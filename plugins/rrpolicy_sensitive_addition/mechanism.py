@@ -8,6 +8,9 @@ from fractions import Fraction
 
 from rrpolicy.plugin import (
     Assessor,
+    Axis,
+    Column,
+    Identity,
     Measure,
     Origin,
     Original,
@@ -18,24 +21,41 @@ from rrpolicy.plugin import (
     Remark,
     Requirement,
     Role,
+    Sets,
     Task,
     figure,
 )
-from rrpolicy.plugin.solve import addition_mean_squared_error
-from rrpolicy_sensitive_addition.channel import build_channel, outline_axes
-from rrpolicy_sensitive_addition.layout import HiddenGroup
-from rrpolicy_sensitive_addition.layout_reader import read_hidden_groups
-from rrpolicy_sensitive_addition.options import SensitiveAdditionOptions
+from rrpolicy.plugin.solve import Domain, addition_mean_squared_error
+from rrpolicy_sensitive_addition.layout import HiddenGroup, SensitiveAdditionOptions, read_hidden_groups
+
+
+def build_channel(hidden: Sequence[HiddenGroup], policy: Policy) -> Product:
+    """Return the channel; every domain must be known."""
+    return Product.of(policy.released, [set_axis(each) for each in hidden])
+
+
+def set_axis(hidden: HiddenGroup) -> Sets:
+    """Return the axis of attributes that are hidden as one."""
+    domains = tuple(Domain(a.name, a.domain or ()) for a in hidden.attributes)
+    columns = tuple(Column(a.release_as or a.name, "set", a.domain or (), "", a.name) for a in hidden.attributes)
+    return Sets(domains, columns, hidden.set_size)
+
+
+def outline_axes(hidden: Sequence[HiddenGroup], policy: Policy) -> tuple[tuple[tuple[str, ...], type[Axis]], ...]:
+    """Return (attributes, axis class) of every axis, in the channel's order."""
+    own = {a.name: tuple(a.name for a in each.attributes) for each in hidden for a in each.attributes}
+    found: list[tuple[tuple[str, ...], type[Axis]]] = []
+    for attribute in policy.released:
+        names = own.get(attribute.name)
+        if names is not None and names[0] == attribute.name:
+            found.append((names, Sets))
+        elif names is None and attribute.categorical:
+            found.append(((attribute.name,), Identity))
+    return tuple(found)
 
 
 def larger_set_remarks(hidden: Sequence[HiddenGroup], channel: Product, task: Task) -> tuple[Remark, ...]:
-    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires.
-
-    Args:
-        hidden: the hidden attributes.
-        channel: as planned.
-        task: the requirements.
-    """
+    """Return remarks on a sufficient l if a risk is over its limit with sets as large as l-diversity requires."""
     original = task.original
     if isinstance(original, int):
         return ()
@@ -86,7 +106,6 @@ def _satisfies_requirements(
 
 
 def _with_larger_sets(hidden: Sequence[HiddenGroup], more: int) -> list[HiddenGroup]:
-    """Return the hidden attributes with sets of so many more values, at most all."""
     return [replace(each, l=Fraction(min(each.set_size + more, each.values or 0))) for each in hidden]
 
 
@@ -97,22 +116,14 @@ class SensitiveAddition:
     options = SensitiveAdditionOptions
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
-        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known.
-
-        Raises:
-            PolicyError: RR295 to RR297, all problems at once.
-        """
+        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known."""
         hidden = read_hidden_groups(options, policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
         kept = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER))
         return Outline(Product, outline_axes(hidden, policy), build_channel(hidden, policy) if known else None, kept)
 
     def plan(self, options: SensitiveAdditionOptions, task: Task) -> Proposal:
-        """Return the channel: sets as large as required, and no larger.
-
-        Raises:
-            PolicyError: RR295 to RR297; RR255 if a domain is observed and only the number of records is given.
-        """
+        """Return the channel: sets as large as required, and no larger."""
         hidden = read_hidden_groups(options, task.policy)
         task.require_domains()
         origins = {a.name: Origin.POLICY for each in hidden for a in each.attributes}
@@ -122,7 +133,6 @@ class SensitiveAddition:
 
 
 def _error_remarks(hidden: HiddenGroup, records: int) -> Iterator[Remark]:
-    """Yield both mean squared errors of an estimated share, named."""
     values = hidden.values or 0
     if hidden.set_size == values:
         text = f"every set of {hidden.name} holds all its values: nothing of it is told, and no count can be estimated"

@@ -23,9 +23,7 @@ class PinnedFiles:
     """The files of a table as they were when it was opened.
 
     Attributes:
-        name: the table, for messages.
         found: finds the table again.
-        state: its files.
     """
 
     name: str
@@ -45,16 +43,7 @@ class PinnedFiles:
 
 
 def pin_files(name: str, found: Callable[[], DataFrame], frame: DataFrame) -> PinnedFiles:
-    """Record the state of a table's files.
-
-    Args:
-        name: the table, for messages.
-        found: finds the table again.
-        frame: the table as it will be read.
-
-    Raises:
-        DataError: RR358 if it is not one table of files.
-    """
+    """Record the state of a table's files."""
     plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 pyspark has no other way to it
     leaves = plan.collectLeaves()
     kinds = [_leaf_class(leaves.apply(i)) for i in range(leaves.size())]

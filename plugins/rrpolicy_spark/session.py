@@ -7,13 +7,33 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rrpolicy.plugin import DataError, Problem
-from rrpolicy.plugin.engines import install
+from rrpolicy.plugin.engines import RefusedError, install
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+@contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Turn failures of Spark into errors of rrpolicy: its messages may contain values."""
+    try:
+        yield
+    except (DataError, RefusedError):
+        raise
+    except Exception as error:  # noqa: BLE001 of Spark's many classes
+        told = f"{type(error).__name__}: {error}"
+        if "maxResultSize" in told or "OutOfMemoryError" in told:
+            message = f"{name}: its distinct combinations are more than the driver takes"
+            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns as they are"
+            raise DataError(Problem("RR357", message, expected="counts that the driver holds", hint=hint)) from None
+        condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
+        message = f"{name}: Spark cannot read it ({condition})"
+        hint = "look at it in Spark: SELECT count(*) FROM the table; catalogs are named in spark-defaults.conf"
+        raise DataError(Problem("RR356", message, expected="a table that Spark reads", hint=hint)) from None
+
 
 INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jre-headless)"
 
@@ -22,11 +42,7 @@ INSTALL_HINT = f"{install('spark')}, and Java 17 or later (Debian: openjdk-17-jr
 def open_session(scratch: Path) -> Iterator[SparkSession]:
     """Yield the active session, or a private one that ends with the table.
 
-    Args:
-        scratch: folder for spills and shuffles of a private session, encrypted; the caller wipes it.
-
-    Raises:
-        DataError: RR355 if Spark is not installed, or does not start.
+    `scratch` takes the spills and shuffles of a private session, encrypted; the caller wipes it.
     """
     active = _active_session()
     if active is not None:
@@ -37,11 +53,6 @@ def open_session(scratch: Path) -> Iterator[SparkSession]:
 
 
 def _active_session() -> SparkSession | None:
-    """Return the session that the caller has begun.
-
-    Raises:
-        DataError: RR355 if Spark is not installed.
-    """
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
@@ -54,8 +65,7 @@ def _active_session() -> SparkSession | None:
 def session_settings(scratch: Path) -> Mapping[str, str]:
     """Return the settings of a private session: it writes only into the scratch folder, and encrypts it.
 
-    Args:
-        scratch: absolute.
+    `scratch` is absolute.
     """
     return {
         "spark.local.dir": str(scratch),
@@ -98,14 +108,9 @@ def _start_session(scratch: Path) -> Iterator[SparkSession]:
             own.stop()
     finally:
         gateway.shutdown()
-        _wait_for_exit(gateway.proc)
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
         SparkContext._gateway = SparkContext._jvm = None  # noqa: SLF001 else the next session calls an engine that is gone
-
-
-def _wait_for_exit(process: Any) -> None:
-    """Wait until the engine has ended, which it does with its input."""
-    process.stdin.close()
-    process.wait()
 
 
 @contextmanager

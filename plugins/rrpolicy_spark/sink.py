@@ -31,12 +31,7 @@ class SparkSink:
     def writer(self, parts: FileParts, scratch: Path) -> SparkWriter:
         """Begin to write a table; see `FileSink.writer`.
 
-        Args:
-            parts: the division of rows into files; all executors must have access to the folder.
-            scratch: folder for a private session.
-
-        Raises:
-            DataError: RR355 if Spark is not installed, or does not start.
+        All executors must have access to the folder of the parts.
         """
         return SparkWriter(parts, scratch)
 
@@ -70,11 +65,7 @@ class SparkWriter:
             self._here += int(times.sum())
 
     def close(self) -> None:
-        """Write the remaining rows; every file is then complete.
-
-        Raises:
-            RefusedError: RR593 if one is not.
-        """
+        """Write the remaining rows; every file is then complete."""
         self._end()
         self._send(0)
         self.abandon()

@@ -16,16 +16,10 @@ from typing import TYPE_CHECKING
 from rrpolicy.plugin import Attribute, PolicyError, Reading, Snapshot, encoded
 from rrpolicy.plugin.engines import category_sql, rounding
 from rrpolicy.plugin.types import Units
-from rrpolicy_spark.error_translation import translate_errors
 from rrpolicy_spark.file_state import PinnedFiles, pin_files
-from rrpolicy_spark.session import suppress_pandas_warnings
+from rrpolicy_spark.session import suppress_pandas_warnings, translate_errors
 from rrpolicy_spark.sorted_rows import SortedRows, sort_distinct_rows
-from rrpolicy_spark.tasks import (
-    TABLE_KIND,
-    CodesTask,
-    DistinctRowCounts,
-    UnitSizeTask,
-)
+from rrpolicy_spark.tasks import TABLE_KIND, CodesTask, DistinctRowCounts, UnitSizeTask
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,13 +42,8 @@ class SparkSnapshot:
     """One pinned state of a table that Spark reads; a `Snapshot`.
 
     Attributes:
-        name: the table, for messages.
-        frame: the table.
         shape: the same table without a record, with its columns and types.
         held: the files with which it is compared.
-        count: the number of records.
-        scratch: folder for the local engine's spills.
-        reading: the codes of missing values.
         open: contexts that end with the snapshot.
     """
 
@@ -143,12 +132,7 @@ class SparkSnapshot:
         return (*told, *((name, _quote_identifier(name)) for name in carried))
 
     def fetched(self, frame: DataFrame) -> pa.Table:
-        """Return the result of a query of few rows; the table must then be unchanged.
-
-        Raises:
-            DataError: RR356 if Spark fails, RR357 if there are more rows than the driver accepts.
-            RefusedError: RR410 if the table changed.
-        """
+        """Return the result of a query of few rows; the table must then be unchanged."""
         self.unchanged()
         with translate_errors(self.name), suppress_pandas_warnings():
             table = frame.toArrow()
@@ -169,7 +153,6 @@ class SparkSnapshot:
     def _ordered(
         self, attributes: Sequence[Attribute], carried: Sequence[str], *, by_codes: bool = False
     ) -> SortedRows:
-        """Return the rows held by tasks, in order; sorted once."""
         from pyspark.sql.pandas.types import to_arrow_type
 
         key = self.selected(attributes, carried), by_codes
@@ -210,19 +193,7 @@ class SparkSnapshot:
 def open_snapshot(
     spark: SparkSession, found: Callable[[], DataFrame], name: str, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
-    """Open a table as a snapshot.
-
-    Args:
-        spark: the session.
-        found: finds the table.
-        name: the table, for messages.
-        scratch: folder for the local engine's spills.
-        reading: the codes of missing values.
-
-    Raises:
-        DataError: RR308, RR344, RR356 if it cannot be read, RR358 if it cannot be pinned.
-        RefusedError: RR410 if it changes during reading.
-    """
+    """Open a table as a snapshot."""
     del spark
     with translate_errors(name):
         frame = found()

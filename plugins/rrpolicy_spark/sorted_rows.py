@@ -15,16 +15,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from rrpolicy.plugin.engines import counted, repeated
-from rrpolicy_spark.error_translation import translate_errors
 from rrpolicy_spark.file_state import PinnedFiles
-from rrpolicy_spark.session import suppress_pandas_warnings
-from rrpolicy_spark.tasks import (
-    BlocksTask,
-    CodesTask,
-    DrawTask,
-    PackTask,
-    ReleasedFileCells,
-)
+from rrpolicy_spark.session import suppress_pandas_warnings, translate_errors
+from rrpolicy_spark.tasks import BlocksTask, CodesTask, DrawTask, PackTask, ReleasedFileCells
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -87,7 +80,6 @@ class SortedRows:
 
     @cached_property
     def _starts(self) -> tuple[int, ...]:
-        """Return the number of records before each partition."""
         with suppress_pandas_warnings(), translate_errors(self.held.name):
             sizes = self.frame.mapInArrow(PackTask(alone=True), PackTask.schema).toArrow()
         found = dict.fromkeys(range(self.frame.rdd.getNumPartitions()), 0)
@@ -103,11 +95,7 @@ class SortedRows:
 def sort_distinct_rows(grouped: DataFrame, codes: CodesTask, held: PinnedFiles, by_codes: bool) -> Iterator[SortedRows]:
     """Sort distinct rows, and keep them on the executors' disks as long as the context is open.
 
-    Args:
-        grouped: distinct rows with their counts, the last column.
-        codes: the task that makes codes of them.
-        held: the files with which the table is compared.
-        by_codes: whether the codes come first in the order; else carried columns do.
+    With `by_codes` the codes come first in the order, else the carried columns.
     """
     from pyspark import StorageLevel
     from pyspark.sql import functions

@@ -29,16 +29,7 @@ class TableSource:
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[SparkSnapshot]:
         """Open a table; see `Source.open`.
 
-        Args:
-            uri: `spark:` and the table's name, as Spark's SQL has it: `people`, `db.people`, `catalog.db.people`.
-            table: not given: the uri names the table.
-            scratch: folder for spills and shuffles of a private session.
-            reading: the codes of missing values.
-
-        Raises:
-            DataError: RR306 if `table` is given; RR355 to RR358 if Spark cannot read it, or it cannot be pinned; RR308,
-                RR344 as `encoded`.
-            RefusedError: RR410 if it changes while it is opened.
+        `uri` is `spark:` and the table's name, as Spark's SQL has it: `people`, `db.people`, `catalog.db.people`.
         """
         name = uri.partition(":")[2]
 
@@ -59,15 +50,7 @@ class ParquetSource:
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[SparkSnapshot]:
         """Open a folder, or a file; see `Source.open`.
 
-        Args:
-            uri: `spark-parquet:` and a path on this computer, or an address such as `s3a://bucket/people`.
-            table: not given: a folder is one table.
-            scratch: folder for spills and shuffles of a private session.
-            reading: the codes of missing values.
-
-        Raises:
-            DataError: RR300 if there is no such folder, RR358 if it is one of Delta's; as `TableSource.open`.
-            RefusedError: RR410 if it changes while it is opened.
+        `uri` is `spark-parquet:` and a path on this computer, or an address such as `s3a://bucket/people`.
         """
         path = uri.partition(":")[2]
         shown = f"'{PurePosixPath(path).name}'"

@@ -32,8 +32,6 @@ class DistinctRowCounts:
 
     Attributes:
         names: of the other columns.
-        name: of the table, for messages.
-        reading: the codes of missing values.
     """
 
     names: tuple[str, ...]
@@ -42,12 +40,7 @@ class DistinctRowCounts:
 
     @contextmanager
     def read(self, table: pa.Table, scratch: Path) -> Iterator[Snapshot]:
-        """Open them as a snapshot.
-
-        Args:
-            table: of distinct rows; the names of its columns do not matter.
-            scratch: folder for the local engine's spills.
-        """
+        """Open them as a snapshot."""
         counts = table.rename_columns([*self.names, MULTIPLICITY])
         counting = replace(self.reading, multiplicity=MULTIPLICITY)
         with encoded(counts, self.name, scratch, counting, kind=TABLE_KIND) as found:
@@ -85,7 +78,6 @@ class ReleasedFileCells:
     """The cells of a file of released rows.
 
     Attributes:
-        number: of the file.
         batches: distinct rows, the last column their multiplicities; each a separate Arrow stream, as the dictionaries
             of two may differ.
     """
@@ -127,7 +119,6 @@ class FileTask:
     """Writes one file of a release.
 
     Attributes:
-        parts: the division of rows into files.
         attempts: folder of unfinished files.
     """
 
@@ -144,8 +135,6 @@ class CodesTask:
     """Makes codes of distinct rows with their counts: the columns a0, a1, …, c0, c1, …, and n.
 
     Attributes:
-        counts: reads the rows.
-        attributes: with codes.
         carried: name, Spark's type and Arrow's of the carried columns.
     """
 
@@ -250,7 +239,6 @@ class DrawTask:
     Attributes:
         codes: the task that made the rows.
         columns: in the order in which the call takes them.
-        call: draws.
     """
 
     codes: CodesTask
@@ -283,7 +271,6 @@ def _partition_number() -> int:
 
 
 def _split_multiplicities(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ints]:
-    """Return rows, and their multiplicities, which are the last column."""
     last = batch.num_columns - 1
     return batch.select(range(last)), batch.column(last).to_numpy()
 

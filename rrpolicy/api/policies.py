@@ -203,7 +203,7 @@ def preview(
     """
     from rrpolicy.bundle.preview_page import plan_report, refused_policy_report
     from rrpolicy.errors import RequirementError, RRPolicyError
-    from rrpolicy.governance.compare.limit_variation import vary_limits
+    from rrpolicy.governance.compare.attach import vary_limits
     from rrpolicy.planning.plan_request import PlannedRelease
     from rrpolicy.planning.policy_opening import reopen_policy
     from rrpolicy.reports.rerender import render_report
@@ -460,7 +460,7 @@ def sql(policy: PolicyLike, dialect: str, **options: Unpack[SqlOptions]) -> SqlS
 
     from rrpolicy.exports.sql.statements import build_statements
     from rrpolicy.planning.policy_opening import reopen_policy
-    from rrpolicy.policy.folder.multiplicity import split_counts_uri
+    from rrpolicy.policy.folder.root import split_counts_uri
 
     found = reopen_policy(policy, root=to_path(options["root"])).policy
     called = PurePath(split_counts_uri(found.source.uri)[1].rpartition(":")[2]).name.partition(".")[0]

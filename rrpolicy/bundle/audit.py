@@ -19,7 +19,7 @@ from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.ledger_account import BudgetCheck
 from rrpolicy.planning.plan import Plan
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.folder.repository import blob_id
+from rrpolicy.policy.folder.root import blob_id
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry

@@ -40,7 +40,7 @@ from rrpolicy.planning.plan import (
 from rrpolicy.planning.plan_result import review_warnings
 from rrpolicy.planning.series import require_same_series, table_series
 from rrpolicy.planning.waivers import Terms
-from rrpolicy.policy.folder import repository
+from rrpolicy.policy.folder import root
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.source.memory.kinds import uri_kind
@@ -340,7 +340,7 @@ def write_audit(executed: ExecutedPlan, public: Manifest) -> None:
     """Write audit/, which refers to public/ by digest."""
     plan, assessment, folder = executed.plan, executed.assessment, executed.staging.audit
     file, toml = executed.staging.public / MANIFEST_FILE, executed.policy_file
-    commit = None if toml is None else repository.head_commit(toml.parent)
+    commit = None if toml is None else root.head_commit(toml.parent)
     written = {} if toml is None else auditing.policy_file_contents(toml, executed.policy.files)
     record = auditing.audit_record(
         plan,

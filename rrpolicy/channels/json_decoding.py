@@ -7,12 +7,7 @@ from typing import TypeVar
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
-from rrpolicy.errors import (
-    DataError,
-    MissingNameError,
-    Problem,
-    RefusedError,
-)
+from rrpolicy.errors import DataError, MissingNameError, Problem, RefusedError
 from rrpolicy.serialization.reading import UnknownVersionError
 
 T = TypeVar("T")
@@ -21,13 +16,8 @@ T = TypeVar("T")
 def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Channel:
     """Read a channel.
 
-    Args:
-        document: the output of `Channel.to_json` or `to_public_json`.
-        kinds: channel and axis classes by kind, of the loaded plugins.
-
-    Raises:
-        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
-        DataError: RR334 if the description contradicts itself.
+    `document` is the output of `Channel.to_json` or `to_public_json`. Raises RefusedError (RR404) if the kind or its
+    version is unknown, DataError (RR334) if the description contradicts itself.
     """
     description, kind, found = _find_kind(document, kinds, "channel")
     if not issubclass(found, Channel):
@@ -38,13 +28,7 @@ def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, t
 def axis_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]]) -> Axis:
     """Read an axis.
 
-    Args:
-        document: the output of `Axis.to_json` or `to_public_json`.
-        kinds: channel and axis classes by kind, of the loaded plugins.
-
-    Raises:
-        RefusedError: RR404 if the kind, or its version, is unknown: its plugin is needed.
-        DataError: RR334 if the description contradicts itself.
+    Arguments and errors are those of `channel_from_json`.
     """
     description, kind, found = _find_kind(document, kinds, "axis")
     if not issubclass(found, Axis):
@@ -74,10 +58,5 @@ def _decode_kind(kind: str, from_json: Callable[[], T]) -> T:
 
 
 def _inconsistency_error(kind: str, why: str) -> DataError:
-    return DataError(
-        Problem(
-            "RR334",
-            f"the description of '{kind}' cannot be read: {why}",
-            hint="it was changed after it was written; take the file from the release or the plan again",
-        )
-    )
+    hint = "it was changed after it was written; take the file from the release or the plan again"
+    return DataError(Problem("RR334", f"the description of '{kind}' cannot be read: {why}", hint=hint))

@@ -14,8 +14,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rrpolicy.canonical_json import Value, same_category
-from rrpolicy.channels.axes.matrix import Matrix
-from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.matrix import Matrix, full_column_rank
 from rrpolicy.channels.base import Axis, Channel, Transition
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
@@ -85,15 +84,7 @@ class StatedAttribute(Protocol):
 
 
 def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribute]) -> Iterator[str]:
-    """Yield contradictions of a channel with the policy, or with itself.
-
-    Args:
-        channel: as planned or published.
-        attributes: the released ones, as stated.
-
-    Raises:
-        RefusedError: RR413 if one of its functions returns another type than its protocol.
-    """
+    """Yield contradictions of a channel with the policy, or with itself."""
     check_protocols(channel)
     stated = {attribute.name: attribute for attribute in attributes}
     released = [column for table in channel.tables() for column in table.columns]
@@ -125,11 +116,7 @@ def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribut
 
 
 def check_protocols(channel: Channel) -> None:
-    """Check the results of a channel and its axes against their protocols, unless they are built in.
-
-    Raises:
-        RefusedError: RR413.
-    """
+    """Check the results of a channel and its axes against their protocols, unless they are built in."""
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     spoken: list[tuple[Channel | Axis, Mapping[str, Any]]] = [(channel, CHANNEL), *((axis, AXIS) for axis in axes)]
     for one, returns in spoken:
@@ -142,11 +129,7 @@ def check_protocols(channel: Channel) -> None:
 
 
 def finalised_channel(channel: Channel, original: Original) -> Channel:
-    """Return a channel as it will be drawn.
-
-    Raises:
-        RefusedError: RR413 if a plugin's channel returns another object.
-    """
+    """Return a channel as it will be drawn."""
     return check_return_type(Channel, channel.settle)(original)
 
 
@@ -200,10 +183,7 @@ def is_built_in(axis: Axis | Channel) -> bool:
 def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute], *, partly: bool) -> Iterator[str]:
     """Yield results of a decoder that are not the categories of the policy, in its order.
 
-    Args:
-        decoder: of some attributes.
-        stated: attributes by name.
-        partly: categories that are known to be empty may be left out.
+    If `partly`, categories that are known to be empty may be left out.
     """
     for attributes, undone in _decoded_attributes(decoder):
         domains = [stated[name].domain for name in attributes if name in stated]
@@ -221,9 +201,7 @@ def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute]
 def _is_singular(decoder: Decoder, *, told: bool) -> bool:
     """Return whether a matrix is singular.
 
-    Args:
-        decoder: of a matrix; other decoders are not tested.
-        told: whether the decoder is trusted, as its axis is built in.
+    The decoder is trusted if `told`, as its axis is built in; only matrices are tested.
     """
     if not isinstance(decoder, (RetentionDecoder, MatrixDecoder)) or not decoder.unbiased:
         return isinstance(decoder, (RetentionDecoder, MatrixDecoder))
@@ -246,12 +224,10 @@ def _decoded_attributes(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Seq
 
 
 def _is_ordered_subset(some: Sequence[Cell], everything: Iterator[Cell]) -> bool:
-    """Return whether cells are among all cells, in their order."""
     return all(any(_equal_cells(cell, other) for other in everything) for cell in some)
 
 
 def _equal_cells(one: Cell, other: Cell) -> bool:
-    """Return whether two cells are equal; 1 differs from TRUE."""
     return len(one) == len(other) and all(map(same_category, one, other))
 
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.escaping import formulas
 from rrpolicy.frozen_dataclass import frozen
+
+if TYPE_CHECKING:
+    from rrpolicy.policy.model import Attribute
 
 _TEXT = frozenset({"VARCHAR", "TEXT", "STRING", "CHAR", "BPCHAR"})
 """The engine's names of text."""
@@ -60,6 +63,20 @@ class Column:
             return True
         known = self.type or any(isinstance(label, str) for label in self.labels)
         return bool(known) and any(formulas.escape_formula(label) != label for label in map(category_text, self.labels))
+
+
+def attribute_column(attribute: Attribute, labels: tuple[Value, ...] | None = None) -> Column:
+    """Return the released column of an attribute with these labels, by default its categories; carried without any.
+
+    Raises ValueError if its domain is unknown.
+    """
+    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
+    if not attribute.categorical:
+        return Column(name, "carried", (), "", attribute.name, reason)
+    labels = attribute.domain if labels is None else labels
+    if labels is None:
+        raise ValueError(f"the domain of '{attribute.name}' is not known")
+    return Column(name, "category" if attribute.bins is None else "interval", labels, "", attribute.name, reason)
 
 
 def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:

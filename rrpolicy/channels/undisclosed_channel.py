@@ -59,8 +59,7 @@ class UndisclosedChannel(Channel):
     def of(cls, channel: Channel) -> UndisclosedChannel:
         """Return the public part of a channel.
 
-        Raises:
-            ValueError: if its matrices cannot be withheld; see `withholding_obstacle`.
+        Raises ValueError if its matrices cannot be withheld; see `withholding_obstacle`.
         """
         if not isinstance(channel, Product) or withholding_obstacle(type(channel), _table_layout(channel)) is not None:
             raise ValueError("this channel's matrices cannot be withheld")
@@ -102,9 +101,7 @@ class UndisclosedChannel(Channel):
 def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
     """Return why the matrices of a channel cannot be withheld; None if they can.
 
-    Args:
-        channel: its class.
-        axes: of each axis the attributes and the class.
+    `axes` has the attributes and the class of each axis.
     """
     if not issubclass(channel, Product):
         return "it does not randomise values by matrices"
@@ -118,14 +115,10 @@ def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
 def undisclosed_matrix_error(columns: tuple[str, ...]) -> PolicyError:
     """Return the error of a request that needs withheld matrices."""
     names = ", ".join(repr(c) for c in columns)
-    return PolicyError(
-        Problem(
-            "RR526",
-            f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected",
-            expected="columns that were left alone, or an analysis that holds on randomised data as they are",
-            hint="`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), tells which those are",
-        )
-    )
+    message = f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected"
+    expected = "columns that were left alone, or an analysis that holds on randomised data as they are"
+    hint = "`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), tells which those are"
+    return PolicyError(Problem("RR526", message, expected=expected, hint=hint))
 
 
 def _table_layout(channel: Product) -> Layout:

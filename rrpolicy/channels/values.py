@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,13 +12,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
-from rrpolicy.engine.arrays import (
-    as_numpy,
-    number_array,
-    text_array,
-    typed_array,
-    value_positions,
-)
+from rrpolicy.engine.arrays import as_numpy, number_array, text_array, typed_array, value_positions
 from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
@@ -60,6 +55,12 @@ def engine_type(column: Column) -> str:
     return next((name for name, (kind, _) in _TYPES.items() if kind == labels(column).type), "VARCHAR")
 
 
+def with_engine_types(columns: Iterable[Column], types: Mapping[str, str]) -> tuple[Column, ...]:
+    """Return columns with the engine types of their attributes, or those of labels that do not fit these."""
+    known = (replace(c, type=types.get(c.attribute, c.type)) for c in columns)
+    return tuple(replace(c, type=engine_type(c)) if c.labels else c for c in known)
+
+
 def canonical_order(values: pa.Array) -> Ints:
     """Return the positions that sort values in canonical order: ascending, text by code points, nulls last."""
     # UTF-8 keeps the order of code points byte by byte, and arrow compares text by its bytes
@@ -86,12 +87,7 @@ def dictionary_array(codes: Ints | Codes, values: pa.Array) -> pa.DictionaryArra
 
 
 def read_codes(column: Column, values: pa.Array) -> Ints:
-    """Return the code of each released value; -1 if it is not a label.
-
-    Args:
-        column: a column with labels.
-        values: released values, in any type that holds them.
-    """
+    """Return the code of each released value; -1 if it is not a label."""
     domain = labels(column)
     if pa.types.is_dictionary(values.type):
         of_dictionary = np.append(read_codes(column, values.dictionary), -1)

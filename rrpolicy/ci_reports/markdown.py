@@ -14,13 +14,14 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeKind,
     OutcomeSubject,
 )
-from rrpolicy.escaping.markdown import (
+from rrpolicy.escaping.printable import (
+    lines,
     markdown_cell,
     markdown_code,
     markdown_fence,
     markdown_prose,
+    quoted_list,
 )
-from rrpolicy.escaping.printable import lines, quoted_list
 from rrpolicy.planning.gate import measure_text
 
 VERDICTS = {

@@ -27,7 +27,7 @@ from rrpolicy.errors import Problem
 from rrpolicy.governance.diff.changes import IMPACT_TITLES, Effect
 from rrpolicy.planning.gate import GIVEAWAY_CODE
 from rrpolicy.planning.waivers import EXPIRY_CODES, warning_id
-from rrpolicy.policy.folder.repository import repository_root
+from rrpolicy.policy.folder.root import repository_root
 from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.reports.context import declaration_sentences

@@ -19,7 +19,7 @@ from rrpolicy.escaping.printable import condense_sentences, line, shortened_name
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.options import CheckOptions
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.serialization.writing import plain
 
@@ -49,7 +49,7 @@ def check_all(policies: Sequence[str], wanted: OutputRequest, **options: Unpack[
 
 def _next_step(one: FileCheck) -> str:
     """Return the command that plans a policy; if its table is missing, with another one or without data."""
-    from rrpolicy.escaping.shell import command_line
+    from rrpolicy.escaping.printable import command_line
 
     uri = "" if one.checked is None else split_counts_uri(one.checked.policy.source.uri)[1]
     file = Path(one.name).parent / uri

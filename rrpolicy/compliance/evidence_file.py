@@ -17,8 +17,7 @@ from rrpolicy.compliance.evidence import ComplianceEvidence
 from rrpolicy.compliance.inventory import Inventory, inventory_facts, release_label
 from rrpolicy.compliance.oscal import as_oscal
 from rrpolicy.errors import write_error
-from rrpolicy.escaping import markdown
-from rrpolicy.escaping.printable import visible
+from rrpolicy.escaping.printable import markdown_code, markdown_prose, visible
 from rrpolicy.escaping.templates import template_environment
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import appear, refuse_existing
@@ -49,8 +48,8 @@ def _environment() -> Environment:
     made = template_environment(__package__, lambda value: value, keep_trailing_newline=True)
     made.filters |= {
         "visible": lambda text: visible(str(text)),
-        "prose": lambda text: Markup(markdown.markdown_prose(str(text))),  # noqa: S704 - the filter is the escaping
-        "code": lambda text: Markup(markdown.markdown_code(str(text))),  # noqa: S704 - likewise
+        "prose": lambda text: Markup(markdown_prose(str(text))),  # noqa: S704 - the filter is the escaping
+        "code": lambda text: Markup(markdown_code(str(text))),  # noqa: S704 - likewise
     }
     style = _style()
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()

@@ -25,8 +25,7 @@ from rrpolicy.compliance.evidence import (
     RequirementDecision,
 )
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.markdown import markdown_prose
-from rrpolicy.escaping.printable import quoted_list, visible
+from rrpolicy.escaping.printable import markdown_prose, quoted_list, visible
 from rrpolicy.finding import CONDITION, Verdict
 from rrpolicy.frozen_dataclass import frozen
 

@@ -19,9 +19,15 @@ from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings
-from rrpolicy.source.duckdb.delimited import DECIMAL_PATTERN, decimal_comma_pattern, header_width_error
+from rrpolicy.source.duckdb.delimited import (
+    CHUNK_BYTES,
+    DECIMAL_PATTERN,
+    MAX_FIELD_BYTES,
+    decimal_comma_pattern,
+    header_width_error,
+    open_binary,
+)
 from rrpolicy.source.duckdb.files import refuse_pipe, shown_name
-from rrpolicy.source.duckdb.plaintext import CHUNK_BYTES, MAX_FIELD_BYTES, open_binary
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -67,11 +73,7 @@ def csv_path(uri: str) -> str:
 
 
 def detected_settings(uri: str) -> CsvSettings:
-    """Return the format of a CSV file; the default for any other table and for unreadable files.
-
-    Raises:
-        DataError: RR300 of a pipe, RR308 if the header has another number of fields than the records.
-    """
+    """Return the format of a CSV file; the default for any other table and for unreadable files."""
     if is_csv(uri):
         refuse_pipe(csv_path(uri))
     try:
@@ -85,12 +87,7 @@ def detect_csv_settings(path: str) -> CsvSettings:
 
     The encoding is detected in the whole file, the rest in its first lines.
 
-    Args:
-        path: of the file; gzip if it ends in .gz.
-
-    Raises:
-        DataError: RR308 if the header has another number of fields than the records.
-        OSError, EOFError, zlib.error: if it cannot be read.
+    Raises OSError, EOFError or zlib.error if it cannot be read.
     """
     encoding, start = _detect_encoding(path)
     text = start.decode(encoding, errors="replace").removeprefix("\ufeff")
@@ -135,7 +132,6 @@ class _DelimiterShape:
 
 
 def _detect_encoding(path: str) -> tuple[str, bytes]:
-    """Return the encoding of a file, and its first bytes."""
     start, single = b"", "latin-1"
     decoder: codecs.IncrementalDecoder | None = codecs.getincrementaldecoder("utf-8")()
     with open_binary(path) as stream:
@@ -190,7 +186,6 @@ def _detect_decimal(fields: Sequence[Sequence[str]]) -> Literal[".", ","]:
 
 
 def _is_numeric_column(column: Sequence[str], decimal: re.Pattern[str]) -> bool:
-    """Return whether most of a column's fields are numbers with that separator, apart from codes of missing values."""
     return sum(bool(decimal.fullmatch(f) or _WHOLE.fullmatch(f)) for f in column) > len(column) / 2
 
 
@@ -200,10 +195,7 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
     In a numeric column these are a few texts, unless one of them contains a number, as `5+` does; elsewhere, texts such
     as `NA`.
 
-    Args:
-        values: the column's distinct values.
-        n: how many records have each.
-        comma: numbers are spelled with a decimal comma.
+    `n` is the number of records with each value; `comma` means that numbers have a decimal comma.
     """
     texts = {v: count for v, count in zip(values, n, strict=True) if isinstance(v, str)}
     decimal = _COMMA if comma else _POINT

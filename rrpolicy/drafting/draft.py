@@ -16,19 +16,14 @@ from typing import TYPE_CHECKING
 from rrpolicy.drafting.detection import detected_settings, means_missing, missing_codes
 from rrpolicy.drafting.profile import distinct_texts, profile
 from rrpolicy.drafting.protection import ProtectionDraft
-from rrpolicy.drafting.role_guessing import (
-    Guess,
-    guess,
-    toml_array,
-    with_hierarchy,
-)
+from rrpolicy.drafting.role_guessing import Guess, guess, toml_array, with_hierarchy
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, CsvSettings, Reading
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.duckdb.delimited import NUMBER_PATTERN, decimal_comma_pattern
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME
@@ -48,7 +43,6 @@ class Draft:
     """A drafted policy.
 
     Attributes:
-        text: TOML.
         warnings: points to check first.
     """
 
@@ -66,17 +60,7 @@ def draft(  # noqa: PLR0917 what a draft is made of
 ) -> Draft:
     """Draft a policy.
 
-    Args:
-        uri: the table, relative to the working directory; or of a table in memory, whose engine is among the sources.
-        table: the table or view inside a database.
-        sources: engines by scheme or ending.
-        plugins: distributions that the draft lists.
-        protected: protection; by default with `pram`, under local differential privacy.
-        progress: called with the current step and the share of the work done.
-
-    Raises:
-        DataError: RR300 to RR309 if the table cannot be read, RR317 if it is empty.
-        RefusedError: RR408 or RR421 for scratch.
+    `uri` is relative to the working directory. The default protection is `pram` under local differential privacy.
     """
     source, resolved = engine_for_uri(uri, sources, Path())
     csv = detected_settings(resolved)
@@ -161,7 +145,6 @@ def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
 
 
 def _policy_name(uri: str) -> str:
-    """Return a policy's name derived from the table's."""
     uri = split_counts_uri(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
@@ -236,18 +219,6 @@ def _source_lines(
         f"min_rows = {_rounded_record_floor(records)} # about nine tenths of the rows: a table that lacks more is "
         "refused"
     )
-    yield from _unit_line(guesses)
-    if reading.missing:
-        yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
-    plain = CsvSettings()
-    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
-    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
-    if own:
-        yield from ("", "[source.csv]", *(f"{key} = {toml_value(value)}" for key, value in own.items()))
-
-
-def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
-    """Yield the line that selects which of several identifiers identifies people."""
     identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
     people = [name for name in identifiers if guesses[name].tells_people]
     if len(identifiers) > 1 and len(people) == 1:
@@ -261,6 +232,13 @@ def _unit_line(guesses: Mapping[str, Guess]) -> Iterator[str]:
         told = f"{told}; if not, `unit = {toml_value(ROW_UNIT)}`"
         yield f"# unit = {toml_value(name)} # {told}"
         yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
+    if reading.missing:
+        yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
+    plain = CsvSettings()
+    stated = {key: getattr(reading.csv, key) for key in ("delimiter", "encoding", "decimal", "quote", "skip")}
+    own = {key: value for key, value in stated.items() if value != getattr(plain, key)}
+    if own:
+        yield from ("", "[source.csv]", *(f"{key} = {toml_value(value)}" for key, value in own.items()))
 
 
 def _rounded_record_floor(records: int) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.missing_codes import likely_missing_codes
+from rrpolicy.source.names import likely_missing_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -40,14 +40,9 @@ class ColumnProfile:
     """Profile of a column.
 
     Attributes:
-        name: the column.
         kind: its engine type.
-        records: of the table.
-        nulls: records without a value.
-        distinct: number of different values.
         singles: number of values that only one record has.
         low: the least value; None without values.
-        high: the largest.
         values: the first distinct ones in order, at most one more than a domain may list.
         n: number of records of each of these.
         cuts: values in order, about 1,000 of them evenly spread over the records.
@@ -151,11 +146,7 @@ def profile(snapshot: Snapshot, name: str, kind: str) -> ColumnProfile:
 def _thinned_cuts(values: pa.Array, below: Any, last: int, step: int) -> Iterator[QuantileCut]:
     """Yield values with at least `step` records between two of them.
 
-    Args:
-        values: in order.
-        below: (values,) records below each.
-        last: records below the last kept value.
-        step: records.
+    `below`: (values,) records below each value; `last`: records below the last kept value.
     """
     place = 0
     while place < len(below):

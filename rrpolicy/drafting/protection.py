@@ -111,7 +111,6 @@ class ProtectionDraft:
     """Protection of a draft.
 
     Attributes:
-        mechanism: its name.
         models: privacy models that must hold, in the order of the entries.
     """
 
@@ -132,15 +131,7 @@ class ProtectionDraft:
 
 
 def protection(mechanism: str | None, models: Sequence[str]) -> ProtectionDraft:
-    """Return the protection of a draft by the caller's names; the first choice that fits replaces missing ones.
-
-    Args:
-        mechanism: its name; None for any that fits.
-        models: privacy models that it must meet; empty for the default.
-
-    Raises:
-        PolicyError: RR149 if a name cannot be drafted, or the mechanism cannot meet a model.
-    """
+    """Return the protection of a draft by the caller's names; the first choice that fits replaces missing ones."""
     for what, name, known in (("mechanism", mechanism, FITS), *(("privacy model", model, MODELS) for model in models)):
         if name is not None and name not in known:
             near = difflib.get_close_matches(name, known, n=1)

@@ -20,9 +20,7 @@ _FEW = 1 << 12
 def number_array(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> pa.Array:
     """Return numbers as an array, not copied if they are contiguous.
 
-    Args:
-        values: (n,) whole numbers or floating-point numbers.
-        absent: (n,) True for a null.
+    `values`: (n,) whole or floating-point numbers; `absent`: (n,) True for a null.
     """
     import numpy as np
     import pyarrow as pa
@@ -51,9 +49,8 @@ def text_array(values: Collection[str | None]) -> pa.Array:
 def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
     """Return values as an array of a type.
 
-    Raises:
-        OverflowError: for a whole number that is too large for any type.
-        pa.ArrowInvalid: for a value that does not fit the type.
+    Raises OverflowError for a whole number that is too large for any type, pa.ArrowInvalid for a value that does not
+    fit.
     """
     import numpy as np
     import pyarrow as pa
@@ -74,9 +71,7 @@ def typed_array(values: Collection[Any], kind: pa.DataType) -> pa.Array:
 def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = None) -> npt.NDArray[Any]:
     """Return a column as a numpy array.
 
-    Args:
-        column: (n,) of any type; numbers in one chunk, none of them missing, are not copied.
-        absent: the value for a null.
+    Numbers in one chunk without nulls are not copied; `absent` is the value for a null.
     """
     import numpy as np
     import pyarrow as pa
@@ -104,9 +99,7 @@ def value_positions(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
 def take_values(values: pa.Array, places: pa.Array) -> pa.Array:
     """Return the values at some positions, null at a null.
 
-    Args:
-        values: (n,) of any type.
-        places: (k,) whole numbers, known to be below n: they are not checked, which would take longer than this.
+    `places`: (k,) whole numbers below n. They are not checked, which would take longer than this.
     """
     import pyarrow.compute as pc
 

@@ -46,7 +46,6 @@ class StoredColumn:
     """A column as the engine stores it.
 
     Attributes:
-        name: its name.
         type: DuckDB's name of its type; for text that spells values of another type (CSV), that type.
         spelled: whether it is stored as text, whatever its type (CSV).
         collated: whether a comparison might treat different texts as equal.

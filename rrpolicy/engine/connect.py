@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ from rrpolicy.errors import DataError, Problem
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
 
 MEMORY = "700MiB"
 _TYPE = re.compile(r"(TIMESTAMP WITH TIME ZONE|[A-Z][A-Z0-9_]*(\(\d{1,3}(, ?\d{1,3})?\))?)(\[\])*")
@@ -24,10 +27,7 @@ def engine(
 ) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a private DuckDB.
 
-    Args:
-        scratch: folder for spilling queries; the caller wipes it.
-        database: a database file; None for memory.
-        read_only: whether the file may not be written.
+    Queries spill to `scratch`, which the caller wipes. Without a database file the engine works in memory.
     """
     import duckdb
 
@@ -63,13 +63,32 @@ def query_integer(connection: duckdb.DuckDBPyConnection, query: str, parameters:
 
 
 def checked_type_name(name: str) -> str:
-    """Return the name of an engine type, checked to be only a name: it becomes part of queries.
-
-    Raises:
-        DataError: RR339 if a release cannot hold such a type.
-    """
+    """Return the name of an engine type, checked to be only a name: it becomes part of queries."""
     if not _TYPE.fullmatch(name):
         raise DataError(
             Problem("RR339", f"a released column cannot be of type {name!r}", hint="cast it in a view of the source")
         )
     return name
+
+
+@contextmanager
+def query_connection(*, alone: bool = False) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open a connection for one query.
+
+    If `alone`, it is in a separate engine, as attached databases stay.
+    """
+    import duckdb
+
+    with duckdb.connect() if alone else _process_engine(os.getpid()).cursor() as connection:
+        yield connection
+
+
+@cache
+def _process_engine(process: int) -> duckdb.DuckDBPyConnection:
+    """Return the engine of a process: its threads do not survive a fork, and without them it cannot be closed."""
+    import duckdb
+
+    del process
+    engine = duckdb.connect()
+    engine.execute("SET enable_external_file_cache = false")  # a file may be written again under the same name
+    return engine

@@ -15,13 +15,8 @@ _LINE = re.compile(r"Line: (\d+)")
 def engine_errors(what: str, skipped: int = 0) -> Iterator[None]:
     """Turn errors of DuckDB, Arrow and the operating system into those of rrpolicy.
 
-    Args:
-        what: the table, as messages name it.
-        skipped: lines of a CSV file before those that the engine reads.
-
-    Raises:
-        DataError: with a code and without any value of the data.
-        RefusedError: RR408 if the disk is full.
+    No message contains a value of the data. `skipped` is the number of lines of a CSV file before those that the engine
+    reads.
     """
     import duckdb
     import pyarrow as pa
@@ -45,12 +40,8 @@ def _csv_problem(what: str, text: str, skipped: int) -> Problem:
     line = _LINE.search(text)
     where = f"{what}, line {int(line[1]) + skipped}" if line else what
     if "unicode" in text.lower() or "utf-8" in text.lower():
-        return Problem(
-            "RR304",
-            f"{where}: not UTF-8 text",
-            expected="UTF-8",
-            hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
-        )
+        hint = 'name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out'
+        return Problem("RR304", f"{where}: not UTF-8 text", expected="UTF-8", hint=hint)
     found = re.search(r"Expected Number of Columns: (\d+) Found: (\d+)", text)
     if found:
         few = int(found[2]) < int(found[1])
@@ -64,11 +55,8 @@ def _csv_problem(what: str, text: str, skipped: int) -> Problem:
         )
     if "unterminated quote" in text:
         return Problem("RR303", f"{where}: a quoted field does not end", hint='double every quote inside it: ""')
-    return Problem(
-        "RR303",
-        f"{where}: the row cannot be read as CSV",
-        hint="fields parted, quoted and encoded as [source.csv] says; by default commas, double quotes, UTF-8",
-    )
+    hint = "fields parted, quoted and encoded as [source.csv] says; by default commas, double quotes, UTF-8"
+    return Problem("RR303", f"{where}: the row cannot be read as CSV", hint=hint)
 
 
 _MEANINGS: tuple[tuple[tuple[str, ...], str, str, str | None], ...] = (
@@ -111,8 +99,5 @@ def _engine_problem(what: str, text: str) -> Problem:
     for signs, code, message, hint in _MEANINGS:
         if any(sign in low for sign in signs):
             return Problem(code, f"{what}: {message}", hint=hint)
-    return Problem(
-        "RR302",
-        f"{what}: damaged, or not a file of its kind",
-        hint="open it with DuckDB to see what is wrong; rrpolicy does not repeat messages that may quote data",
-    )
+    hint = "open it with DuckDB to see what is wrong; rrpolicy does not repeat messages that may quote data"
+    return Problem("RR302", f"{what}: damaged, or not a file of its kind", hint=hint)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 
 _UNUSUAL = re.compile(r"[^ -~]")
 _PLAIN = re.compile(r"[\w.:+/-]+")
@@ -119,13 +122,75 @@ def visible_lines(text: str) -> str:
 def escape_invisible(text: str, escape: Callable[[str], str]) -> str:
     """Return text with each invisible character replaced.
 
-    Args:
-        text: any.
-        escape: returns the spelling of a character of Unicode's categories Cc (control), Cf (format: bidirectional
-            overrides, isolates and marks, joiners), Cs (lone surrogates), Zl or Zp (separators of lines, paragraphs).
+    They are of Unicode's categories Cc (control), Cf (format: bidirectional overrides, isolates and marks, joiners), Cs
+    (lone surrogates), Zl or Zp (separators of lines, paragraphs).
     """
 
     def replaced(found: re.Match[str]) -> str:
         return escape(found[0]) if unicodedata.category(found[0]) in _HIDDEN else found[0]
 
     return _UNUSUAL.sub(replaced, text)
+
+
+_MARKS = re.compile(
+    r"[\\`*_{}\[\]<>#|~!&@]"  # marks, and addresses of mail
+    r"|:(?=//)|(?<=\w)\.(?=[^\W\d_])"  # addresses, which many renderers link without a mark
+    r"|^[-+=]"  # a list, a rule or a heading, at a line's start
+)
+_NUMBERED = re.compile(r"^\d{1,9}(?=[.)](?:\s|$))")
+
+
+def markdown_prose(text: str) -> str:
+    """Return text for a paragraph, a heading or a table, without any markup."""
+    return _NUMBERED.sub(r"\g<0>\\", _MARKS.sub(r"\\\g<0>", visible(text)))
+
+
+def markdown_code(text: str) -> str:
+    """Return a code span that shows exactly this text, on one line."""
+    shown = visible(text)
+    if not shown:
+        return '""'
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", shown)), default=0))
+    pad = " " if shown[0] == "`" or shown[-1] == "`" or (shown[0] == shown[-1] == " " and shown.strip()) else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def markdown_cell(text: str) -> str:
+    """Return a code span for a cell of a table, which a bar would end."""
+    return markdown_code(text).replace("|", "\\|")
+
+
+def markdown_fence(text: str, language: str) -> str:
+    """Return a block of code of whole lines, in fences that none of them can close."""
+    fence = "`" * (1 + max([2, *map(len, re.findall("`+", text))]))
+    return f"{fence}{language}\n{text}{fence}\n"
+
+
+def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
+    """Return a command that starts rrpolicy.
+
+    A word that begins with a dash is written so that it is no option. An option of None is left out; several values
+    repeat it.
+    """
+    parts = ["rrpolicy", *(f"./{word}" if str(word).startswith("-") else str(word) for word in words)]
+    for name, values in (options or {}).items():
+        for value in () if values is None else (values,) if isinstance(values, (str, Path)) else values:
+            parts += [f"{name}={value}"] if str(value).startswith("-") else [name, str(value)]
+    return " ".join(map(shell_quoted, parts))
+
+
+def shortest_path(path: str | Path) -> str:
+    """Return a path without its steps back, unless a link makes it another one."""
+    short = os.path.normpath(path)
+    return short if os.path.realpath(short) == os.path.realpath(path) else str(path)
+
+
+def shell_quoted(word: str) -> str:
+    """Return a word for a shell; the bytes of one with invisible characters are spelled in octal."""
+    if line(word) == word:
+        return shlex.quote(word)
+    return "$'" + "".join(c if visible(c) == c and c not in "\\'#:" else _octal_bytes(c) for c in word) + "'"
+
+
+def _octal_bytes(character: str) -> str:
+    return "".join(f"\\{byte:03o}" for byte in os.fsencode(character))

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.scan import DataFile, codes_of, manifest_mismatch_error, relation, sql_of

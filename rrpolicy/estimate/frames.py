@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.engine.shared_engine import query_connection
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation

@@ -11,9 +11,8 @@ from markupsafe import Markup
 
 from rrpolicy.channels.decoders import Block
 from rrpolicy.engine import quoting
-from rrpolicy.escaping import formulas, markdown
-from rrpolicy.escaping.markdown import markdown_code
-from rrpolicy.escaping.printable import visible
+from rrpolicy.escaping import formulas
+from rrpolicy.escaping.printable import markdown_cell, markdown_code, markdown_fence, markdown_prose, visible
 from rrpolicy.escaping.templates import template_environment
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
@@ -67,10 +66,10 @@ def export_environment() -> Environment:
     """
     made = template_environment("rrpolicy.exports", _filtered_only, keep_trailing_newline=True)
     filters: dict[str, Callable[..., str]] = {
-        "prose": markdown.markdown_prose,
-        "code": lambda value: markdown.markdown_code(str(value)),
-        "cell": lambda value: markdown.markdown_cell(str(value)),
-        "fenced": markdown.markdown_fence,
+        "prose": markdown_prose,
+        "code": lambda value: markdown_code(str(value)),
+        "cell": lambda value: markdown_cell(str(value)),
+        "fenced": markdown_fence,
         "thousands": lambda number: f"{number:,}",
         "treatment": treatment_markdown,
         "identifier": quoting.identifier,

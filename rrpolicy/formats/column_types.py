@@ -17,11 +17,7 @@ if TYPE_CHECKING:
 
 
 def engine_type(column: Column) -> str:
-    """Return DuckDB's type of a released column; from the labels if the channel does not name one.
-
-    Raises:
-        DataError: RR339 if a release cannot hold the type.
-    """
+    """Return DuckDB's type of a released column; from the labels if the channel does not name one."""
     if column.type:
         return checked_type_name(column.type)
     if column.kind == "set":
@@ -43,13 +39,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
 def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
     """Return the position of each value among a column's labels.
 
-    Args:
-        values: released values, not coded.
-        labels: of the column.
-        name: of the column, for the message.
-
-    Raises:
-        ValueError: if a value is no label.
+    Raises ValueError if a value is no label.
     """
     import pyarrow.compute as pc
 
@@ -66,11 +56,7 @@ _PLAIN = {"VARCHAR": "string", "BIGINT": "int64", "DOUBLE": "double", "BOOLEAN":
 
 @cache
 def arrow_type(name: str) -> pa.DataType:
-    """Return the Arrow type of an engine type.
-
-    Raises:
-        DataError: RR339 if a release cannot hold it.
-    """
+    """Return the Arrow type of an engine type."""
     import duckdb
     import pyarrow as pa
 

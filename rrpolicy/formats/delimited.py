@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.arrays import arrow_scalar, text_array
-from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.scan import literal_path as plain_path
-from rrpolicy.engine.scan import read_csv
+from rrpolicy.engine.quoting import identifier, read_csv
+from rrpolicy.engine.quoting import literal_path as plain_path
 from rrpolicy.escaping import formulas
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
@@ -128,8 +127,7 @@ def _is_list_column(column: Column) -> bool:
 def check_csv_header(path: Path, spec: TableSpec) -> None:
     """Refuse a file whose first line is not byte for byte what was written.
 
-    Raises:
-        UnlikeSpecError: if it differs.
+    Raises UnlikeSpecError if it differs.
     """
     expected = csv_header_line(spec)
     with path.open("rb") as file:
@@ -138,7 +136,6 @@ def check_csv_header(path: Path, spec: TableSpec) -> None:
 
 
 def _csv_field_array(column: pa.Array, *, escape: bool = False) -> pa.Array:
-    """Return a column in CSV notation, without nulls."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -130,11 +130,7 @@ class MultiFileFormat(Protocol):
     ) -> str:
         """Return SQL to follow FROM that reads the files of a table one after the other; see `Format.relation`.
 
-        Args:
-            connection: where it will run.
-            paths: of the files, in the order of the table's rows.
-            spec: their expected content.
-            handling: as they were written.
+        `paths` are in the order of the table's rows.
         """
         ...
 
@@ -166,10 +162,7 @@ def file_count(rows: int, rows_per_file: int) -> int:
 def file_name(table: str, form: str, part: int | None = None) -> str:
     """Return the name of a released table's file, relative to public/.
 
-    Args:
-        table: its name.
-        form: its format.
-        part: number of the file, from 0; None if the table is in one file.
+    `part` is the number of the file, from 0; None if the table is in one file.
     """
     return f"{table}.{form}" if part is None else f"{table}/part-{part:05d}.{form}"
 
@@ -179,8 +172,7 @@ def relation_sql(
 ) -> str:
     """Return SQL that reads the files of a table; see `Format.relation`.
 
-    Raises:
-        UnlikeSpecError: if they cannot be read as described in the manifest, whatever the format raises.
+    Raises UnlikeSpecError if they cannot be read as the manifest describes them, whatever the format raises.
     """
     import duckdb
 

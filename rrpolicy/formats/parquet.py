@@ -10,16 +10,11 @@ from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.concurrency import BackgroundRunner
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.quoting import literal
-from rrpolicy.engine.scan import literal_path as plain_path
+from rrpolicy.engine.quoting import literal_path as plain_path
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.formats.format import TableWriter
-from rrpolicy.formats.rows import (
-    category_column_names,
-    decode_dictionary,
-    encode_dictionary,
-    repeat_values,
-)
+from rrpolicy.formats.rows import category_column_names, decode_dictionary, encode_dictionary, repeat_values
 
 if TYPE_CHECKING:
     import duckdb

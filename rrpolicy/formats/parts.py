@@ -29,9 +29,7 @@ class SplitFileWriter:
     def __init__(self, begin: Callable[[int], TableWriter], rows_per_file: int | None) -> None:
         """Begin the first file.
 
-        Args:
-            begin: number of a file, from 0 -> its writer.
-            rows_per_file: of all files but the last; None for one file.
+        `begin` returns the writer of a file by its number, from 0. Without `rows_per_file` there is one file.
         """
         self._begin = begin
         self._most = sys.maxsize if rows_per_file is None else rows_per_file

@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.engine.arrays import (
-    as_numpy,
-    number_array,
-    occurrence_mask,
-    take_values,
-)
+from rrpolicy.engine.arrays import as_numpy, number_array, occurrence_mask, take_values
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -43,8 +43,7 @@ from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
-from rrpolicy.source.missing_codes import likely_missing_codes
-from rrpolicy.source.names import SENSITIVE_WORDS, contains_word
+from rrpolicy.source.names import SENSITIVE_WORDS, contains_word, likely_missing_codes
 from rrpolicy.source.units import UNTESTED_UNITS, unit_choice_hint
 
 MANY_RECORDS = 2**62

@@ -23,7 +23,7 @@ from rrpolicy.planning.waivers import (
 )
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
 

@@ -16,10 +16,9 @@ from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.review_points import association_warnings
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.baseline.inheritance import TreeTransform
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.load import absolute_uri, load_policy
 from rrpolicy.policy.model import MechanismChoice, Policy
-from rrpolicy.policy.policy_decoding import PlannedOptions
+from rrpolicy.policy.policy_decoding import Catalogue, PlannedOptions
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:

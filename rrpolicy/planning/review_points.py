@@ -21,7 +21,6 @@ from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.sampling_units import SamplingUnits
-from rrpolicy.source.uniques import UniqueValueCounter
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -72,6 +71,7 @@ def unique_value_warnings(policy: Policy, channel: Channel, original: Original) 
 def _unique_value_count(attribute: Attribute, original: Original) -> int:
     """Return the number of values of an attribute that occur in one record only; nulls do not count."""
     from rrpolicy.channels.product.draw import distinct_row_counts
+    from rrpolicy.source.run_length import UniqueValueCounter
 
     if isinstance(original, _SinglesCounter):
         return original.singles(attribute.name)

@@ -6,7 +6,7 @@ from rrpolicy.channels.axes.matrix import Matrix as Matrix
 from rrpolicy.channels.axes.recode import Recode as Recode
 from rrpolicy.channels.axes.retention import Retention as Retention
 from rrpolicy.channels.axes.sets import Sets as Sets
-from rrpolicy.channels.axes.multi_attribute import Several as Several
+from rrpolicy.channels.axes.categories import Several as Several
 from rrpolicy.channels.axes.identity import Single as Single
 from rrpolicy.channels.base import (
     Axis as Axis,

@@ -1,9 +1,9 @@
 # What mechanisms choose their parameters with, and where it stands: `solve.py` reads this list.
 from rrpolicy.channels.anatomy.partition_plan import groups_of as groups_of, largest_eligible as largest_eligible
 from rrpolicy.channels.axes.categories import Domain as Domain
-from rrpolicy.channels.axes.rank import full_column_rank as full_column_rank
+from rrpolicy.channels.axes.matrix import full_column_rank as full_column_rank
 from rrpolicy.channels.axes.recode import ANYTHING as ANYTHING
-from rrpolicy.channels.axes.set_error import addition_mean_squared_error as addition_mean_squared_error
+from rrpolicy.channels.axes.sets import addition_mean_squared_error as addition_mean_squared_error
 from rrpolicy.channels.probability import keep_probability as keep_probability
 from rrpolicy.mechanism import refuse_without_data as refuse_without_data
 from rrpolicy.privacy.models.l_diversity import (

@@ -17,14 +17,7 @@ from rrpolicy.policy.directions import REJECT_VALUE
 from rrpolicy.policy.file import AttributeTable, category, moment_text
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, hierarchy_categories, read_hierarchy
-from rrpolicy.policy.model import (
-    Attribute,
-    Bins,
-    DesignPart,
-    Role,
-    category_weight,
-    intervals,
-)
+from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, category_weight, intervals
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml, suggest
 
@@ -42,14 +35,7 @@ MAX_CATEGORIES = 100_000
 
 
 def resolve_attribute(name: str, node: Node, problems: list[Problem], files: Root) -> Attribute | None:
-    """Return an attribute, or None if something is wrong with it.
-
-    Args:
-        name: the column.
-        node: its table; the shape was found right.
-        problems: gets what is wrong.
-        files: that the policy may name.
-    """
+    """Return an attribute, or None if something is wrong with it."""
     before = len(problems)
     attribute = _AttributeReader(name, node, problems, files).attribute()
     return attribute if len(problems) == before else None
@@ -146,7 +132,6 @@ class _AttributeReader:
         return float(self.table.rounding)
 
     def totals(self, full: tuple[Value, ...] | None) -> tuple[float, ...] | None:
-        """Return how many people of the population each category has."""
         at = self.node.get("totals")
         if at is None or self.table.totals is None:
             return None
@@ -312,7 +297,6 @@ class _AttributeReader:
         return value
 
     def named(self, value: Value) -> bool:
-        """Return whether the policy lists a name as a category."""
         return value in (
             *(self.table.labels or ()),
             *(self.table.domain if isinstance(self.table.domain, list) else ()),
@@ -398,7 +382,6 @@ def _is_lower_edge(edge: float | str, other: float | str) -> bool:
 
 
 def _nearest_double(value: int | Decimal) -> float | None:
-    """Return the nearest double; None where a finite number has none."""
     try:
         edge = float(value)
     except OverflowError:

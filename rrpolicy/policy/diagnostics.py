@@ -17,12 +17,7 @@ SCHEMA = "rrpolicy.problems/1"
 def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
     """Return problems as text: place, code and message, the line with its part underlined, expected, hint.
 
-    Args:
-        problems: in the order to print.
-        colour: use terminal colours; the text is otherwise the same.
-
-    Returns:
-        Lines joined by newlines, without a final one; a blank line separates problems.
+    There is no final newline; a blank line separates problems.
     """
     return "\n\n".join("\n".join(_problem_lines(problem, colour=colour)) for problem in problems)
 
@@ -89,5 +84,4 @@ def _visible_with_tabs(text: str) -> str:
 
 
 def _terminal_width(text: str) -> int:
-    """Return the number of terminal cells that a text takes."""
     return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)

@@ -70,31 +70,26 @@ _NARROWED = "what the baseline allows may be narrowed, never widened"
 _WAIVED = "the entry counts as a whole: see `waivers`"
 _DECIDED = "the requirements decide, whatever the mechanism does"
 
+
+def _same(section: str, keys: str, rule: DirectionRule) -> dict[str, DirectionRule]:
+    """Return one rule for several keys of a section."""
+    return {f"{section}.{key}": rule for key in keys.split()}
+
+
 DIRECTION_RULES: Mapping[str, DirectionRule] = {
     "schema": DirectionRule(Direction.NEVER, "it is the version of the language"),
-    "policy.name": DirectionRule(Direction.NEVER, _PERSONS),
-    "policy.version": DirectionRule(Direction.NEVER, _PERSONS),
-    "policy.owner": DirectionRule(Direction.NEVER, _PERSONS),
-    "policy.purpose": DirectionRule(Direction.NEVER, _PERSONS),
+    **_same("policy", "name version owner purpose", DirectionRule(Direction.NEVER, _PERSONS)),
     "policy.extends": DirectionRule(Direction.NEVER, "`check --extends FILE` demands a baseline"),
     "policy.plugins": DirectionRule(Direction.APPENDED, "what a plugin offers has a name of its own"),
-    "policy.changes.version": DirectionRule(Direction.NEVER, _TOLD),
-    "policy.changes.what": DirectionRule(Direction.NEVER, _TOLD),
-    "policy.changes.why": DirectionRule(Direction.NEVER, _TOLD),
-    "policy.changes.who": DirectionRule(Direction.NEVER, _TOLD),
+    **_same("policy.changes", "version what why who", DirectionRule(Direction.NEVER, _TOLD)),
     "policy.may_relax": DirectionRule(Direction.PASSED_ON, "only the baseline's owner lets the baseline be relaxed"),
-    "source.uri": DirectionRule(Direction.NEVER, _LOCATION),
-    "source.table": DirectionRule(Direction.NEVER, _LOCATION),
+    **_same("source", "uri table", DirectionRule(Direction.NEVER, _LOCATION)),
     "source.multiplicity": DirectionRule(
         Direction.TABLE, "a column of counts, or of anything else, would say how many people a row is", NAME_KEY
     ),
     "source.min_rows": DirectionRule(Direction.LOWERED, "a table that came in part is accepted"),
     "source.missing": DirectionRule(Direction.CHANGED, _CODES),
-    "source.csv.delimiter": DirectionRule(Direction.NEVER, _LOCATION),
-    "source.csv.encoding": DirectionRule(Direction.NEVER, _LOCATION),
-    "source.csv.decimal": DirectionRule(Direction.NEVER, _LOCATION),
-    "source.csv.quote": DirectionRule(Direction.NEVER, _LOCATION),
-    "source.csv.skip": DirectionRule(Direction.NEVER, _LOCATION),
+    **_same("source.csv", "delimiter encoding decimal quote skip", DirectionRule(Direction.NEVER, _LOCATION)),
     "source.population": DirectionRule(Direction.LEDGER, "releases of another population have a budget of their own"),
     "source.unit": DirectionRule(
         Direction.UNIT, "every guarantee speaks of a unit, all of whose records are one's own"
@@ -111,8 +106,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     ),
     "attributes.*.bins": DirectionRule(Direction.FINER, "more is told of each person"),
     "attributes.*.labels": DirectionRule(
-        Direction.HELD,
-        "a requirement of a category would hold for other people; so with `nulls` and `outside`",
+        Direction.HELD, "a requirement of a category would hold for other people; so with `nulls` and `outside`"
     ),
     "attributes.*.outside": DirectionRule(Direction.ADMITTED, "values that were refused are accepted", REJECT_VALUE),
     "attributes.*.nulls": DirectionRule(Direction.ADMITTED, "nulls that were refused are accepted", REJECT_VALUE),
@@ -131,8 +125,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     ),
     "attributes.*.totals": DirectionRule(Direction.NEVER, "they are known of the population without the table"),
     "attributes.*.missing": DirectionRule(Direction.CHANGED, _CODES),
-    "privacy.model": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "privacy.where": DirectionRule(Direction.APPENDED, _REQUIRED),
+    **_same("privacy", "model where", DirectionRule(Direction.APPENDED, _REQUIRED)),
     "privacy.decided_by": DirectionRule(Direction.SET, "what is not certain may pass", value="estimate"),
     "privacy.*": DirectionRule(Direction.APPENDED, _REQUIRED),
     "mechanism.name": DirectionRule(Direction.NEVER, _DECIDED),
@@ -141,10 +134,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     ),
     "mechanism.plan_on_table": DirectionRule(Direction.TABLE, "parameters would be chosen on another table", NAME_KEY),
     "mechanism.*": DirectionRule(Direction.NEVER, _DECIDED),
-    "utility.metric": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "utility.max": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "utility.min": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "utility.*": DirectionRule(Direction.APPENDED, _REQUIRED),
+    **_same("utility", "metric max min *", DirectionRule(Direction.APPENDED, _REQUIRED)),
     "reference.uri": DirectionRule(Direction.TABLE, "another table would be taken for the population"),
     "reference.table": DirectionRule(Direction.TABLE, "another table would be taken for the population", NAME_KEY),
     "release.format": DirectionRule(Direction.NEVER, "the same values are written"),
@@ -174,34 +164,26 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     ),
     "context.environment": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
     "context.auxiliary_data": DirectionRule(Direction.APPENDED, "what was considered for the baseline was considered"),
-    "context.legal_basis": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
-    "context.licence": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
-    "context.approver": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
-    "context.auditor": DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY),
+    **_same("context", "legal_basis licence approver auditor", DirectionRule(Direction.CHANGED, _DECLARED, NAME_KEY)),
     "context.approved_by": DirectionRule(
         Direction.NEVER, "an approval is of one policy; a baseline's is not inherited"
     ),
     "context.review_by": DirectionRule(Direction.LATER, "what was to be looked at again by then is not"),
-    "context.organisation": DirectionRule(Direction.NEVER, _PERSONS),
-    "context.address": DirectionRule(Direction.NEVER, _PERSONS),
-    "context.logo": DirectionRule(Direction.NEVER, _PERSONS),
+    **_same("context", "organisation address logo", DirectionRule(Direction.NEVER, _PERSONS)),
     "context.notices": DirectionRule(Direction.APPENDED, "what the organisation has to say is said"),
     "context.footer": DirectionRule(Direction.NEVER, _PERSONS),
     "context.signatories": DirectionRule(Direction.APPENDED, "who has to sign still signs"),
     "context.demands": DirectionRule(Direction.APPENDED, "what the baseline demands stays demanded"),
-    "context.allows.recipients": DirectionRule(Direction.WIDENED, _NARROWED),
-    "context.allows.release_model": DirectionRule(Direction.WIDENED, _NARROWED),
-    "context.allows.environment": DirectionRule(Direction.WIDENED, _NARROWED),
-    "context.allows.legal_basis": DirectionRule(Direction.WIDENED, _NARROWED),
-    "context.allows.licence": DirectionRule(Direction.WIDENED, _NARROWED),
+    **_same(
+        "context.allows",
+        "recipients release_model environment legal_basis licence",
+        DirectionRule(Direction.WIDENED, _NARROWED),
+    ),
     "waivers": DirectionRule(
         Direction.STATED,
         "a gate or review that the baseline asks for, or a warning, is let be; a policy may waive what it alone asks",
     ),
-    "waivers.finding": DirectionRule(Direction.NEVER, _WAIVED),
-    "waivers.reason": DirectionRule(Direction.NEVER, _WAIVED),
-    "waivers.approver": DirectionRule(Direction.NEVER, _WAIVED),
-    "waivers.until": DirectionRule(Direction.NEVER, _WAIVED),
+    **_same("waivers", "finding reason approver until", DirectionRule(Direction.NEVER, _WAIVED)),
     "ledger.file": DirectionRule(Direction.CHANGED, "another ledger does not know what was released before"),
     "ledger.overlap": DirectionRule(Direction.LEDGER, "less is held against the budget", value="any"),
     "ledger.different_values": DirectionRule(Direction.CLAIMED, "less is held against the budget"),
@@ -209,9 +191,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     "ledger.budget": DirectionRule(
         Direction.LEDGER, "what must hold of all releases together would be that, and not every requirement"
     ),
-    "ledger.budget.model": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "ledger.budget.where": DirectionRule(Direction.APPENDED, _REQUIRED),
-    "ledger.budget.*": DirectionRule(Direction.APPENDED, _REQUIRED),
+    **_same("ledger.budget", "model where *", DirectionRule(Direction.APPENDED, _REQUIRED)),
 }
 """Dotted key -> its rule; `*` stands for a column, or for the other options of a plugin."""
 

@@ -9,11 +9,8 @@ from collections.abc import Collection
 def offending_key(told: str, keys: Collection[str]) -> str | None:
     """Return the key that an error is about: the one that it begins with, else the first that it names; None if none.
 
-    Args:
-        told: the error, such as "a threshold lies …" or "the largest `rho2` is 1". After its first word, a key counts
-            only
-            in quotes, or with a digit or an underscore: otherwise it may be an ordinary word.
-        keys: of the table.
+    After the first word of the error, a key counts only in quotes, or with a digit or an underscore: otherwise it may
+    be an ordinary word.
     """
     first = told.removeprefix("a ").split(" ", 1)[0].strip("`'\":,")
     named = re.findall(r"`([^`]+)`|'([^']+)'|\b(\w*[0-9_]\w*)\b", told)

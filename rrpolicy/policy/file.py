@@ -92,8 +92,8 @@ def _rounding_step(value: Fraction) -> Fraction:
 def category(value: object) -> Value:
     """Read a category; dates and times become text as ISO 8601 has it, a space between the two.
 
-    Raises:
-        PydanticCustomError: if it is not text without NUL, a finite number, a boolean, a date or a time without offset.
+    Raises PydanticCustomError if it is not text without NUL, a finite number, a boolean, a date or a time without
+    offset.
     """
     if isinstance(value, (date, time)):
         return moment_text(value)
@@ -113,8 +113,7 @@ def category(value: object) -> Value:
 def moment_text(value: date | time) -> str:
     """Return a date or time as engines spell it.
 
-    Raises:
-        PydanticCustomError: if it has an offset from UTC.
+    Raises PydanticCustomError if it has an offset from UTC.
     """
     if isinstance(value, (datetime, time)) and value.tzinfo is not None:
         raise _validation_error("a date or time without an offset from UTC")
@@ -125,8 +124,7 @@ def moment_text(value: date | time) -> str:
 def missing_code(value: object) -> Value:
     """Read a code of missing values.
 
-    Raises:
-        PydanticCustomError: if it is not text without NUL, a finite number, a date or a time without offset.
+    Raises PydanticCustomError as `category` does, and for a boolean.
     """
     if isinstance(value, bool):
         raise _validation_error("a code: text, a finite number, a date or a time")
@@ -420,8 +418,7 @@ class MechanismTable(PolicyFileTable):
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     name: str | None = Field(None, description="The mechanism.")
     plan_on: SingleLineText | None = Field(
-        None,
-        description="Choose parameters on this table of the same columns: public, or of nobody in the source.",
+        None, description="Choose parameters on this table of the same columns: public, or of nobody in the source."
     )
     plan_on_table: SingleLineText | None = Field(
         None, description="The table or view inside the database of `plan_on`."

@@ -110,7 +110,6 @@ class Waiver:
         date.fromisoformat(self.until)
 
     def __str__(self) -> str:
-        """Return the waiver in words: until when, by which role and why."""
         return f"waived until {self.until} by {self.approver}: {self.reason}"
 
     def expired(self, today: date) -> bool:

@@ -33,15 +33,9 @@ class HierarchyError(Exception):
 def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
     """Return the generalised value of each category at each level; level 0 is the domain.
 
-    Args:
-        node: a file's name relative to the policy file that holds it, or an array of levels, each a table
-            group = [members of the level below].
-        domain: the attribute's categories.
-        files: that the policy may name.
-
-    Raises:
-        HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of the root;
-            RR216 if a category is not covered or levels do not nest.
+    `node` has a file's name relative to the policy file that holds it, or an array of levels, each a table group =
+    [members of the level below]. Raises HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of
+    the root, RR216 if a category is not covered or levels do not nest.
     """
     if isinstance(node.value, str):
         upper = _levels_from_file(node, domain, files)
@@ -53,20 +47,20 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
         )
     levels: Levels = (tuple(domain), *upper)
     for below, above in itertools.pairwise(levels):
-        _require_nesting(below, above, domain, node)
+        first: dict[Value, int] = {}
+        for i, part in enumerate(below):
+            j = first.setdefault(part, i)
+            if above[i] != above[j]:
+                both = f"{short_toml(domain[j])} and {short_toml(domain[i])}"
+                message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
+                raise _hierarchy_problem(node, message, "each group of a level in one group of the next")
     return levels
 
 
 def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
     """Return the categories that a hierarchy lists, for a domain that is yet to be observed.
 
-    Args:
-        node: see `read_hierarchy`, which checks it.
-        files: that the policy may name.
-
-    Raises:
-        HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of the root; RR216 if a member of
-            the first level is no category.
+    Raises HierarchyError as `read_hierarchy` does, and RR216 if a member of the first level is no category.
     """
     if isinstance(node.value, str):
         return tuple(row[0] for row in _hierarchy_rows(node, files))
@@ -76,12 +70,7 @@ def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
 
 
 def restrict_levels(levels: Levels, domain: Sequence[Value]) -> Levels | None:
-    """Return a hierarchy's levels for some of its categories, which are level 0; None if it lacks one.
-
-    Args:
-        levels: of all categories that the hierarchy lists.
-        domain: the categories that occur.
-    """
+    """Return a hierarchy's levels for some of its categories, which are level 0; None if it lacks one."""
     places = {category_text(value): place for place, value in enumerate(levels[0])}
     chosen = [places.get(category_text(value)) for value in domain]
     upper = [tuple(level[place] for place in chosen if place is not None) for level in levels[1:]]
@@ -102,7 +91,6 @@ def _levels_from_file(node: Node, domain: Sequence[Value], files: Root) -> list[
 
 
 def _hierarchy_rows(node: Node, files: Root) -> list[list[str]]:
-    """Return the rows of a hierarchy's file, all of one width."""
     path = Path(os.path.dirname(node.place.file)) / str(node.value)  # noqa: PTH120
     try:
         rows = _split_rows(files.read(path).decode("utf-8-sig"))
@@ -126,7 +114,6 @@ def _hierarchy_rows(node: Node, files: Root) -> list[list[str]]:
 
 
 def _split_rows(text: str) -> list[list[str]]:
-    """Return the rows of a hierarchy's text, by the first usual delimiter that parts every row into two or more."""
     each = []
     for delimiter in _DELIMITERS:
         rows = [row for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True) if row]
@@ -181,17 +168,6 @@ def _member_value(node: Node) -> Value:
         return category(node.value)
     except ValueError as error:
         raise _hierarchy_problem(node, "a member is not a category", "text, a finite number, true or false") from error
-
-
-def _require_nesting(below: Sequence[Value], above: Sequence[Value], domain: Sequence[Value], node: Node) -> None:
-    """Refuse levels that do not nest, naming categories of the policy: a file that is no hierarchy is not quoted."""
-    first: dict[Value, int] = {}
-    for i, part in enumerate(below):
-        j = first.setdefault(part, i)
-        if above[i] != above[j]:
-            both = f"{short_toml(domain[j])} and {short_toml(domain[i])}"
-            message = f"the levels do not nest: {both} are in one group, and in two groups one level up"
-            raise _hierarchy_problem(node, message, "each group of a level in one group of the next")
 
 
 def _value_list_text(values: Sequence[Value]) -> str:

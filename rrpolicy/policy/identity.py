@@ -24,12 +24,7 @@ _SYNTAX = frozenset("%?&=,#")
 
 @frozen
 class Identities:
-    """The names of a policy's entries, each once, in the order of the entries.
-
-    Attributes:
-        requirements: of [[privacy]].
-        gates: of [[utility]].
-    """
+    """The names of a policy's entries, each once, in the order of the entries."""
 
     requirements: tuple[str, ...]
     gates: tuple[str, ...]

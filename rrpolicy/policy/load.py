@@ -5,18 +5,17 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
 from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
-from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
-from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri
 from rrpolicy.policy.governance import Change, Context, Governance, Waiver
 from rrpolicy.policy.model import Policy, Requirement
-from rrpolicy.policy.resolve import CatalogueFinder, Resolver
+from rrpolicy.policy.resolve import CatalogueFinder, Resolver, settings_of
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import choices_text, short_toml
 
@@ -24,11 +23,7 @@ from rrpolicy.policy.tree.problems import choices_text, short_toml
 def read_governance(root: Node, head: PolicyTable | None, problems: list[Problem]) -> Governance:
     """Read [context], [[waivers]] and [[policy.changes]] of a merged tree.
 
-    Args:
-        root: the tree.
-        head: [policy]; None if it has a problem.
-        problems: gets statements that a baseline requires and that are missing (RR248), and those that it forbids
-            (RR249).
+    `problems` gets statements that a baseline requires and that are missing (RR248), and those that it forbids (RR249).
     """
     table = root.get("context")
     if head is None or (table is not None and table.wrong):
@@ -37,14 +32,9 @@ def read_governance(root: Node, head: PolicyTable | None, problems: list[Problem
     told = {**stated.model_dump(exclude={"demands", "allows"}), "owner": head.owner, "purpose": head.purpose}
     problems += _missing_declarations(root, told, stated)
     problems += _disallowed_declarations(root, stated)
-    return Governance(_read_context(stated), tuple(_read_waivers(root)), _read_changes(root, head))
-
-
-def _read_context(stated: ContextTable) -> Context:
-    known = {field.name: getattr(stated, field.name) for field in fields(Context)}
-    lists = {name: tuple(dict.fromkeys(value)) for name, value in known.items() if isinstance(value, list)}
     day = None if stated.review_by is None else stated.review_by.isoformat()
-    return Context(**{**known, **lists, "review_by": day})
+    context = settings_of(Context, stated, review_by=day)
+    return Governance(context, tuple(_read_waivers(root)), _read_changes(root, head))
 
 
 def _read_waivers(root: Node) -> Iterator[Waiver]:
@@ -66,7 +56,6 @@ def _read_changes(root: Node, head: PolicyTable) -> tuple[Change, ...]:
 
 
 def _valid_entries(root: Node, *keys: str) -> Iterator[Node]:
-    """Yield the tables of an array of tables that have no problem."""
     node = root.get(*keys)
     for item in () if node is None or node.wrong else node.items:
         if not (item.wrong or any(value.wrong for value in item.table.values())):
@@ -74,7 +63,8 @@ def _valid_entries(root: Node, *keys: str) -> Iterator[Node]:
 
 
 def _missing_declarations(root: Node, told: Mapping[str, Any], stated: ContextTable) -> Iterator[Problem]:
-    items = {item.value: item.place for item in _array_items(root, "context", "demands")}
+    node = root.get("context", "demands")
+    items = {item.value: item.place for item in ([] if node is None else node.items)}
     for name in dict.fromkeys(stated.demands):
         if told[name] in (None, "", []):
             section = "policy" if name in {"owner", "purpose"} else "context"
@@ -97,11 +87,6 @@ def _disallowed_declarations(root: Node, stated: ContextTable) -> Iterator[Probl
                 yield Problem("RR249", message, item.place, choices_text(allowed), f"{by.place} says what is allowed")
 
 
-def _array_items(root: Node, *keys: str) -> list[Node]:
-    node = root.get(*keys)
-    return [] if node is None else node.items
-
-
 PLACEHOLDER_MARK = "fill in:"
 PLACEHOLDER_CODE = "RR281"
 
@@ -112,13 +97,9 @@ def placeholder_problems(root: Node) -> Iterator[Problem]:
         if isinstance(node.value, str) and PLACEHOLDER_MARK in node.value.lower():
             start = node.value.lower().index(PLACEHOLDER_MARK) + len(PLACEHOLDER_MARK)
             name = key.rpartition(".")[2]
-            yield Problem(
-                PLACEHOLDER_CODE,
-                f"'{name}' is still to be filled in",
-                node.place,
-                node.value[start:].strip() or "what only you can decide",
-                "write it in place of the whole text",
-            )
+            message = f"'{name}' is still to be filled in"
+            expected = node.value[start:].strip() or "what only you can decide"
+            yield Problem(PLACEHOLDER_CODE, message, node.place, expected, "write it in place of the whole text")
 
 
 def load_policy(
@@ -131,21 +112,10 @@ def load_policy(
 ) -> Policy:
     """Load a policy file.
 
-    Args:
-        path: the TOML file.
-        catalogue: called once with the distributions that the policy lists and a function index -> place; returns the
-            names that the policy may use, with the class that validates the options of each.
-        source: a uri, relative to the working directory, that takes the place of the policy's own.
-        root: the folder of the files that the policy names; see `Root.of`.
-        alter: as for `read_merged`.
-
-    Returns:
-        The resolved policy. Its `places` hold every key and value by dotted key, items of arrays by their index:
-        `attributes.age.bins.0`, `privacy.1.k`.
-
-    Raises:
-        PolicyError: with every problem of the file and its baselines, in the order of their places.
-        RefusedError: if the catalogue refuses a plugin and nothing else is wrong.
+    `catalogue` is called once with the listed distributions and a function index -> place. `source` is relative to the
+    working directory. The `places` of the result have every key and value by dotted key, items of arrays by their
+    index: `attributes.age.bins.0`, `privacy.1.k`. Raises PolicyError with every problem of the file and its baselines,
+    in the order of their places.
     """
     problems: list[Problem] = []
     files = Root.of(Path(path), root)
@@ -209,7 +179,6 @@ def _mechanism_aliases(catalogue: CatalogueFinder) -> AliasFinder:
 
 
 def _with_record_bound(requirements: Iterable[Requirement], max_records: int) -> tuple[Requirement, ...]:
-    """Return requirements with the bound on records per unit filled in."""
     return tuple(replace(requirement, max_records=max_records) for requirement in requirements)
 
 

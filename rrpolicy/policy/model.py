@@ -22,7 +22,7 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.error_key import offending_key
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.governance import Governance
 from rrpolicy.serialization.fields import SPARSE, UNWRITTEN
 from rrpolicy.serialization.reading import read
@@ -419,7 +419,7 @@ class SourceSettings:
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
-        uri: of the table. It also names the column of counts: see `rrpolicy.policy.folder.multiplicity`.
+        uri: of the table. It also names the column of counts: see `rrpolicy.policy.folder.root`.
         table: inside a database.
         min_rows: fewer records are refused.
         population: that the records were drawn from.

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import MissingNameError, Problem, RefusedError
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.model import (
     Attribute,
     Gate,
@@ -22,6 +21,40 @@ from rrpolicy.policy.model import (
     SourceSettings,
 )
 from rrpolicy.serialization.reading import read
+
+
+class Catalogue(Protocol):
+    """The names that a policy may use, with the pydantic class that validates the options of each."""
+
+    @property
+    def mechanisms(self) -> Mapping[str, type[BaseModel]]:
+        """Return mechanism name -> options class."""
+        ...
+
+    @property
+    def privacy_models(self) -> Mapping[str, type[BaseModel]]:
+        """Return privacy model name -> options class."""
+        ...
+
+    @property
+    def utility_metrics(self) -> Mapping[str, type[BaseModel]]:
+        """Return utility metric name -> options class."""
+        ...
+
+    @property
+    def formats(self) -> Collection[str]:
+        """Return the formats that released data may have."""
+        ...
+
+    @property
+    def aliases(self) -> Mapping[str, str]:
+        """Return other names that policies may use of mechanisms -> their names."""
+        ...
+
+    @property
+    def recorded(self) -> Mapping[str, str]:
+        """Return mechanism name -> the earlier name that resolved policies record it under, where there is one."""
+        ...
 
 
 class PlannedOptions(BaseModel):
@@ -48,15 +81,8 @@ def mechanism_from_json(document: Mapping[str, Any], catalogue: Catalogue | None
 def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
     """Read what `Policy.to_json` wrote.
 
-    Args:
-        document: the resolved policy.
-        catalogue: of the plugins that the policy lists.
-        uri: of the table, which the document does not hold.
-        folder: the start of a relative uri.
-
-    Raises:
-        RefusedError: RR404 if the document is of another schema or contains a name that no loaded plugin offers; a
-            mechanism is not needed any more.
+    The document does not contain `uri`. Raises RefusedError (RR404) if it is of another schema or contains a name that
+    no loaded plugin offers; a mechanism is not needed any more.
     """
     if document.get("schema") != 1:
         raise RefusedError(Problem("RR404", f"a resolved policy of schema {document.get('schema')!r} is unknown"))
@@ -88,13 +114,8 @@ def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: 
 def requirement_from_json(document: Mapping[str, Any], catalogue: Catalogue, max_records: int) -> Requirement:
     """Read a requirement of a resolved policy, or of a release.
 
-    Args:
-        document: the requirement.
-        catalogue: of the privacy models.
-        max_records: of a unit, which the document does not hold.
-
-    Raises:
-        RefusedError: RR404 if no loaded plugin offers the privacy model.
+    The document does not contain `max_records`. Raises RefusedError (RR404) if no loaded plugin offers the privacy
+    model.
     """
     model = document["model"]
     options = _options_from_json(catalogue.privacy_models, model, document["options"], "privacy model")

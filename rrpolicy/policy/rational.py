@@ -15,12 +15,8 @@ from rrpolicy.canonical_json import exact
 def rational(value: object) -> Fraction:
     """Read an exact rational as a policy writes it.
 
-    Args:
-        value: a Fraction, an int, a Decimal (TOML floats are parsed as such), a float (by its shortest decimal
-            spelling), or text such as "1/3" or "0.25".
-
-    Raises:
-        ValueError: if it is none of these, or not finite.
+    `value` is a Fraction, an int, a Decimal (TOML floats are parsed as such), a float (by its shortest decimal
+    spelling), or text such as "1/3" or "0.25". Raises ValueError if it is none of these, or not finite.
     """
     if isinstance(value, Fraction):
         return value

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,7 +14,6 @@ from rrpolicy.canonical_json import Value, canonical, digest, exact, same_catego
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
 from rrpolicy.policy.attributes import resolve_attribute
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import (
     LedgerTable,
     PolicyTable,
@@ -24,8 +23,7 @@ from rrpolicy.policy.file import (
     SourceTable,
     UtilityEntry,
 )
-from rrpolicy.policy.folder.multiplicity import counts_uri
-from rrpolicy.policy.folder.root import Root
+from rrpolicy.policy.folder.root import Root, counts_uri
 from rrpolicy.policy.model import (
     ROUNDING_TOLERANCE,
     ROW_UNIT,
@@ -40,6 +38,7 @@ from rrpolicy.policy.model import (
     Role,
     SourceSettings,
 )
+from rrpolicy.policy.policy_decoding import Catalogue
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import (
     accepted_keys,
@@ -53,6 +52,10 @@ from rrpolicy.policy.tree.problems import (
 )
 from rrpolicy.serialization.writing import plain
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+SettingsT = TypeVar("SettingsT", bound="DataclassInstance")
 CatalogueFinder = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
 _SECRET = re.compile(
@@ -66,11 +69,8 @@ class Resolver:
     def __init__(self, root: Node, problems: list[Problem], files: Root, *, complete: bool) -> None:
         """Prepare to read.
 
-        Args:
-            root: the merged tree.
-            problems: gets what is wrong; may hold problems of the shape already.
-            files: that the policy may name.
-            complete: no baseline is missing, so that a missing key is really missing.
+        `problems` may have problems of the shape already. If `complete`, no baseline is missing, so that a missing key
+        is really missing.
         """
         self.root = root
         self.problems = problems
@@ -98,8 +98,7 @@ class Resolver:
     def catalogue(self, find: CatalogueFinder) -> Catalogue | None:
         """Return the names and options classes; a plugin that cannot be loaded is a problem like the others.
 
-        Raises:
-            RefusedError: if a plugin is refused and nothing else is wrong with the policy so far.
+        Raises RefusedError if a plugin is refused and nothing else is wrong with the policy so far.
         """
         try:
             return find(*self.plugins())
@@ -133,17 +132,8 @@ class Resolver:
             return None
         if override is None and table.multiplicity is not None:
             uri = counts_uri(uri, table.multiplicity)
-        return SourceSettings(
-            uri,
-            table.table,
-            table.min_rows,
-            table.population,
-            tuple(table.missing),
-            CsvSettings(**table.csv.model_dump()),
-            table.unit,
-            table.max_records,
-            table.other_columns,
-        )
+        csv = CsvSettings(**table.csv.model_dump())
+        return settings_of(SourceSettings, table, uri=uri, missing=tuple(table.missing), csv=csv)
 
     def reference(self) -> ReferenceSettings | None:
         """Read [reference]."""
@@ -152,8 +142,7 @@ class Resolver:
             return None
         self.need(node, "uri", 'a table of everybody in the population, such as "register.parquet"')
         self.secret(node.get("uri"))
-        table = ReferenceTable.model_validate(node.plain())
-        return ReferenceSettings(table.uri, table.table)
+        return settings_of(ReferenceSettings, ReferenceTable.model_validate(node.plain()))
 
     def units(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
         """Refuse a `unit` that is released or unknown, and a `max_records` that cannot be tested without a column."""
@@ -278,19 +267,11 @@ class Resolver:
         table = LedgerTable.model_validate({key: n.plain() for key, n in node.table.items() if key != "budget"})
         if table.file is None:
             return None
-        return LedgerSettings(
-            table.file,
-            table.overlap,
-            tuple(budget or requirements),
-            bool(budget),
-            table.uncomposed,
-            table.different_values,
-        )
+        return settings_of(LedgerSettings, table, budget=tuple(budget or requirements), stated=bool(budget))
 
     def _required(
         self, section: str, attributes: Mapping[str, Attribute | None], catalogue: Catalogue
     ) -> list[Requirement]:
-        """Read entries that require something, each once."""
         found: dict[bytes, Requirement] = {}
         for index, node in enumerate(self.entries(section)):
             at = node.get("model")
@@ -390,22 +371,7 @@ class Resolver:
         if table.require_approval and table.signers is None and node is not None:
             self.need(node, "signers", 'the file of allowed signers, such as "signers.toml"')
             return None
-        accepted = tuple(dict.fromkeys(table.accept))
-        return ReleaseSettings(
-            table.format,
-            accepted,
-            table.audit_counts,
-            table.csv_formulas,
-            table.require_signatures,
-            table.series,
-            table.decoders,
-            table.described_groups,
-            table.rows_per_file,
-            table.protection,
-            tuple(dict.fromkeys(table.require_roles)),
-            tuple(dict.fromkeys(table.require_approval)),
-            table.signers,
-        )
+        return settings_of(ReleaseSettings, table)
 
     def known_format(self, catalogue: Catalogue) -> None:
         """Refuse a format of released data that no plugin offers."""
@@ -418,8 +384,7 @@ class Resolver:
     ) -> BaseModel | None:
         """Validate a plugin's options by its class: without any conversion of types, then with exact decimals.
 
-        Raises:
-            RefusedError: RR406 if the class itself fails.
+        Raises RefusedError (RR406) if the class itself fails.
         """
         if name.value not in known:
             self.problems.append(unknown_name_problem("RR210", what, name, sorted(known)))
@@ -475,6 +440,13 @@ class Resolver:
         if self.complete and not node.wrong and node.get(key) is None:
             message = f"the key '{key}' is missing in {entry_text(node.place.key)}"
             self.problems.append(Problem("RR206", message, node.place, expected, hint))
+
+
+def settings_of(kind: type[SettingsT], table: BaseModel, **others: Any) -> SettingsT:
+    """Return the settings of a table of the file: its keys, lists without repeated items, and the others given."""
+    stated = {f.name: getattr(table, f.name) for f in fields(kind) if f.name not in others}
+    lists = {name: tuple(dict.fromkeys(value)) for name, value in stated.items() if isinstance(value, list)}
+    return kind(**{**stated, **lists, **others})
 
 
 def _json_value(value: Any) -> Any:

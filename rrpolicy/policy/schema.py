@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.policy.catalogue import Catalogue
 from rrpolicy.policy.file import BudgetEntry, MechanismTable, PolicyFile, PrivacyEntry, ReleaseTable, UtilityEntry
+from rrpolicy.policy.policy_decoding import Catalogue
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
@@ -21,20 +21,13 @@ _NAMED: tuple[tuple[type[BaseModel], str, str], ...] = (
     (UtilityEntry, "utility", "metric"),
     (MechanismTable, "mechanism", "name"),
 )
-_REQUIRED = {
-    "policy": ["name", "version"],
-    "source": ["uri"],
-    "mechanism": ["name"],
-}
+_REQUIRED = {"policy": ["name", "version"], "source": ["uri"], "mechanism": ["name"]}
 
 
 def json_schema(catalogue: Catalogue) -> dict[str, Json]:
     """Return the JSON Schema (draft 2020-12) of the policy language.
 
     A file that extends a baseline may leave out keys that the baseline states; any other must be complete.
-
-    Args:
-        catalogue: the mechanisms, privacy models, utility metrics and formats to complete from.
     """
     offered = {
         "mechanism": catalogue.mechanisms,
@@ -60,13 +53,19 @@ def json_schema(catalogue: Catalogue) -> dict[str, Json]:
         "if": {"properties": {"policy": {"required": ["extends"]}}, "required": ["policy"]},
         "else": _root_requirements(),
     }
-    definitions = _used_definitions(root, definitions)
+    used: dict[str, Any] = {}
+    waiting = list(_definition_references(root))
+    while waiting:
+        name = waiting.pop()
+        if name not in used and name in definitions:
+            used[name] = definitions[name]
+            waiting += _definition_references(definitions[name])
+    definitions = dict(sorted(used.items()))
     plain: dict[str, Json] = _simplified_schema({"$schema": DIALECT, **root, "$defs": definitions})
     return plain
 
 
 def _definition_copy(reference: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of the definition that a reference names."""
     name = str(reference.get("$ref", "")).rpartition("/")[2]
     return deepcopy(definitions[name]) if name else deepcopy(dict(reference))
 
@@ -78,7 +77,6 @@ def _entry_variants(
     keyed: Mapping[type[BaseModel], Any],
     aliases: Mapping[str, str],
 ) -> Iterator[dict[str, Any]]:
-    """Yield the table of each name: our keys, the name, and the options of its plugin."""
     for name, options in sorted(offered.items()):
         own = keyed[options]
         described = entry["properties"][key].get("description", "")
@@ -140,22 +138,9 @@ def _simplified_schema(node: Any) -> Any:
 
 
 def _without_title(name: str, field: Any) -> Any:
-    """Return a field's schema without the title that only repeats its name."""
     if str(field.get("title", "")).replace(" ", "_").lower() == name.rstrip("_"):
         del field["title"]
     return field
-
-
-def _used_definitions(root: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the definitions that the schema uses, directly or through others."""
-    used: dict[str, Any] = {}
-    waiting = list(_definition_references(root))
-    while waiting:
-        name = waiting.pop()
-        if name not in used and name in definitions:
-            used[name] = definitions[name]
-            waiting += _definition_references(definitions[name])
-    return dict(sorted(used.items()))
 
 
 def _definition_references(node: Any) -> Iterator[str]:

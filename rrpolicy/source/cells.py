@@ -28,9 +28,7 @@ class CellCounter:
     def __init__(self, coded: Sequence[Attribute], probes: Sequence[Attribute | None]) -> None:
         """Prepare.
 
-        Args:
-            coded: the categorical attributes.
-            probes: of each carried column, the result of `probe_attribute`.
+        `probes` has the result of `probe_attribute` of each carried column.
         """
         self._coded = coded
         self._n = np.zeros([len(a.domain or ()) - NULL_CODE for a in coded], dtype=np.int64)

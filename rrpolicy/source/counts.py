@@ -98,9 +98,7 @@ def rank_codes(codes: Ints | Codes) -> tuple[Ints, Ints]:
 def number_rows(columns: Iterable[Ints | Codes], rows: int) -> tuple[Ints, int]:
     """Return each row's position among the distinct rows in lexicographic order, and the number of distinct rows.
 
-    Args:
-        columns: codes >= 0, each (rows,).
-        rows: number of rows, in case there is no column.
+    `columns`: codes >= 0, each (rows,); `rows` counts if there is no column.
     """
     number = np.zeros(rows, dtype=np.int64)
     distinct = min(rows, 1)

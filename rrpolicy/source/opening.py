@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME, REFERENCE_SCHEME, TUNING_SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
@@ -36,14 +36,8 @@ def is_unreadable(error: DataError) -> bool:
 def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal]:
     """Open and read the policy's table, and the reference table with it if the policy names one.
 
-    Args:
-        policy: names the table; relative paths start in the policy's folder.
-        sources: engines by scheme (`demo`) or ending (`.parquet`).
-        scratch: the folder to which the engine spills; made with mode 0700 if missing, wiped by the caller.
-
-    Raises:
-        DataError: RR300 to RR321; RR337 if the reference table lacks people of the table.
-        RefusedError: RR410 if the table changes during reading.
+    Relative paths start in the policy's folder. The engine spills to `scratch`, made with mode 0700 if missing and
+    wiped by the caller.
     """
     from rrpolicy.source.original import read_original
 
@@ -58,18 +52,7 @@ def open_original(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 def open_with_reference(
     original: TableOriginal, sources: Mapping[str, Source], scratch: Path
 ) -> Iterator[TableOriginal]:
-    """Yield an original with its reference table; unchanged if its policy names none.
-
-    Args:
-        original: with observed domains filled in; both tables have the same.
-        sources: engines by scheme or ending.
-        scratch: as for `open_original`.
-
-    Raises:
-        DataError: RR300 to RR321 if it cannot be read, or does not fit the policy; RR337 if it lacks people of the
-            table.
-        RefusedError: RR410 if it changes during reading.
-    """
+    """Yield an original with its reference table; unchanged if its policy names none."""
     from rrpolicy.source.original import read_original
     from rrpolicy.source.reference import reference_policy, reference_problem, require_subset_of_reference
 
@@ -102,11 +85,7 @@ def open_snapshot(policy: Policy, sources: Mapping[str, Source], scratch: Path) 
 def open_table_snapshot(
     source: Source, uri: str, table: str | None, scratch: Path, reading: Reading
 ) -> Iterator[Snapshot]:
-    """Open a table by its engine; see `Source.open`.
-
-    Raises:
-        RefusedError: RR413 if the engine is a plugin's and returns another object.
-    """
+    """Open a table by its engine; see `Source.open`."""
     with check_return_type(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
         check_protocol(snapshot, SNAPSHOT, source.open)
         yield snapshot
@@ -117,7 +96,6 @@ class CountsSource:
     """A table of distinct rows with counts, read by another engine; a `Source`.
 
     Attributes:
-        engine: that reads it.
         multiplicity: the column that holds the count of each row.
     """
 
@@ -129,14 +107,7 @@ class CountsSource:
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[Snapshot]:
         """Open the table; see `Source.open`.
 
-        Args:
-            uri: of the table itself.
-            table: as for the engine that reads it.
-            scratch: likewise.
-            reading: likewise; a count is never missing.
-
-        Raises:
-            DataError: RR347 if the engine leaves the counts among the columns; RR3xx as it raises them.
+        A count is never missing.
         """
         counting = replace(reading, multiplicity=self.multiplicity)
         with open_table_snapshot(self.engine, uri, table, scratch, counting) as snapshot:
@@ -170,15 +141,8 @@ def engine_for_uri(
 ) -> tuple[Source, str]:
     """Return the engine for a uri, and the uri with its path resolved.
 
-    Args:
-        uri: `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, `counts:n:people.parquet`, …
-        sources: engines by scheme or ending.
-        folder: the start of relative paths.
-        policy: whose [source] is at fault if there is no engine.
-
-    Raises:
-        DataError: RR301 if no engine opens it.
-        PolicyError: RR294 if it represents a table in memory, and none was passed.
+    `uri` is such as `demo:survey`, `people.parquet`, `parts/*.parquet`, `csv:people.txt`, `counts:n:people.parquet`;
+    `policy` is the one whose [source] is at fault if there is no engine.
     """
     multiplicity, own = split_counts_uri(uri)
     if multiplicity is not None:
@@ -196,15 +160,9 @@ def engine_for_uri(
         path = getattr(source, "paths", True) and not _ADDRESS.match(scheme[2])
         return source, f"{scheme[1]}:{folder / scheme[2] if path else scheme[2]}"
     if scheme and scheme[2].startswith("//"):
-        raise DataError(
-            Problem(
-                "RR301",
-                f"no engine opens '{scheme[1]}:' addresses",
-                place,
-                "a file on this computer; rrpolicy never opens the network",
-                "copy the table here, or list a plugin that brings the engine",
-            )
-        )
+        expected = "a file on this computer; rrpolicy never opens the network"
+        hint = "copy the table here, or list a plugin that brings the engine"
+        raise DataError(Problem("RR301", f"no engine opens '{scheme[1]}:' addresses", place, expected, hint))
     endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
     if not endings:
         from rrpolicy.source.duckdb.files import refuse_pipe

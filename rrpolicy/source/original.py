@@ -18,21 +18,14 @@ from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import (
-    ROUNDING_TOLERANCE,
-    Attribute,
-    Policy,
-    Role,
-)
+from rrpolicy.policy.model import ROUNDING_TOLERANCE, Attribute, Policy, Role
 from rrpolicy.source import schema_violations
 from rrpolicy.source.cells import CellCounter
 from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 from rrpolicy.source.protocol import MULTIPLICITY, Distributed
 from rrpolicy.source.row_digest import row_digest
-from rrpolicy.source.run_length import BATCH, repeated
-from rrpolicy.source.sample import SystematicSampler
-from rrpolicy.source.uniques import UniqueValueCounter
+from rrpolicy.source.run_length import BATCH, SystematicSampler, UniqueValueCounter, repeated
 from rrpolicy.source.units import Units, count_units
 
 if TYPE_CHECKING:
@@ -46,16 +39,8 @@ JOINT_CELLS = 5_000_000
 def read_original(policy: Policy, snapshot: Snapshot) -> TableOriginal:
     """Read a table under a policy and refuse unexpected columns and values.
 
-    Args:
-        policy: the policy.
-        snapshot: the opened table.
-
-    Returns:
-        The original, with a policy whose observed domains are filled in, and that names every column.
-
-    Raises:
-        DataError: RR310 to RR325, all at once, unless columns are missing or not named.
-        RefusedError: RR410 if the table changed during reading.
+    The result has a policy with observed domains filled in, and that names every column. Raises DataError with all
+    problems (RR310 to RR325) at once, unless columns are missing or not named.
     """
     _raise_problems(
         [
@@ -120,7 +105,6 @@ class TableOriginal:
     Attributes:
         policy: with observed domains filled in.
         snapshot: the pinned table.
-        records: N.
         types: attribute -> engine type of its released values.
         units: numbers of units of protection by their number of records; None if not counted.
         reference: the population, read under the same policy; None if that names none, or it is not available.
@@ -146,15 +130,7 @@ class TableOriginal:
         return tuple(a for a in self.policy.released if not a.categorical)
 
     def counts(self, *attributes: str) -> Counts:
-        """Return the contingency table of categorical attributes, in the given order.
-
-        Args:
-            attributes: names of categorical attributes, each once; none for the table of one cell.
-
-        Raises:
-            ValueError: if a name is not a categorical attribute, or occurs twice.
-            RefusedError: RR410 if the table changed.
-        """
+        """Return the contingency table of categorical attributes, in the given order."""
         known = {a.name for a in self.categorical}
         if len(set(attributes)) < len(attributes) or not known.issuperset(attributes):
             raise ValueError(f"not distinct categorical attributes: {', '.join(attributes)}")
@@ -175,9 +151,6 @@ class TableOriginal:
         """Return the 32-byte fingerprint of all released columns' values; it leaves the process only inside an HMAC.
 
         In a series, also of the people's identifiers: the draws depend on them.
-
-        Raises:
-            RefusedError: RR410 if the table changed.
         """
         self.snapshot.unchanged()
         return self._whole.content
@@ -186,9 +159,6 @@ class TableOriginal:
         """Return the fingerprint of the weights that are kept inside, with the released values of each record.
 
         None if the policy keeps none inside; b"" if the table lacks them.
-
-        Raises:
-            RefusedError: RR410 if the table changed.
         """
         if not self.policy.weights_inside:
             return None
@@ -205,15 +175,7 @@ class TableOriginal:
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records, sorted by the categorical columns in the given order, then by the carried ones.
 
-        Args:
-            columns: names of released attributes, each once.
-
-        Yields:
-            Batches with the columns in the given order: int32 codes, or unmodified values (nulls and NaN: null).
-
-        Raises:
-            ValueError: if a column is not released, or occurs twice.
-            RefusedError: RR410 if the table changed.
+        Batches have the columns in the given order: int32 codes, or unmodified values (nulls and NaN: null).
         """
         coded, carried = self._chosen(columns)
         if self._known(columns):
@@ -225,15 +187,7 @@ class TableOriginal:
     def people(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield all records of a series with the identifiers of their people.
 
-        Args:
-            columns: names of released attributes, each once.
-
-        Yields:
-            Batches as `rows` yields them, with a last column: the people's identifiers, whole numbers or text.
-
-        Raises:
-            ValueError: if a column is not released, or occurs twice.
-            RefusedError: RR410 if the table changed.
+        Batches are those of `rows` with a last column: the people's identifiers, whole numbers or text.
         """
         unit = self.policy.unit
         if unit is None:
@@ -243,12 +197,7 @@ class TableOriginal:
             yield batch.select([*columns, unit])
 
     def tally(self, *columns: str) -> Iterator[pa.RecordBatch]:
-        """Yield the distinct rows of `rows`, sorted by the carried columns first; the last column is `MULTIPLICITY`.
-
-        Raises:
-            ValueError: if a column is not released, or occurs twice.
-            RefusedError: RR410 if the table changed.
-        """
+        """Yield the distinct rows of `rows`, sorted by the carried columns first; the last column is `MULTIPLICITY`."""
         coded, carried = self._chosen(columns)
         if self._known(columns):
             yield from _count_batches(self.counts(*columns))
@@ -259,11 +208,7 @@ class TableOriginal:
     def in_blocks(
         self, columns: Sequence[str], records: int, call: Callable[[RecordBlock], DrawnBlock]
     ) -> Iterator[DrawnBlock] | None:
-        """Return a call's results for each block of `tally`, if it can be made at the rows; see `Distributed`.
-
-        Raises:
-            ValueError: if a column is not released, or occurs twice.
-        """
+        """Return a call's results for each block of `tally`, if it can be made at the rows; see `Distributed`."""
         coded, carried = self._chosen(columns)
         if not isinstance(self.snapshot, Distributed):
             return None
@@ -278,18 +223,10 @@ class TableOriginal:
         return [a for a in chosen if a.categorical], [a.name for a in chosen if not a.categorical]
 
     def _known(self, columns: Sequence[str]) -> bool:
-        """Return whether a table over these columns was counted before."""
         return any(names.issuperset(columns) for names in self._tables)
 
     def singles(self, name: str) -> int:
-        """Return the number of values of an attribute that occur in one record only; nulls do not count.
-
-        Args:
-            name: of a released attribute.
-
-        Raises:
-            RefusedError: RR410 if the table changed.
-        """
+        """Return the number of values of an attribute that occur in one record only; nulls do not count."""
         if self.policy.attributes[name].categorical:
             return int((self.counts(name).n == 1).sum())
         if self._whole.singles is not None and name == self.carried[0].name:
@@ -308,9 +245,6 @@ class TableOriginal:
         """Return, by categorical attribute, (V,) the sums of the survey's weights over the records of each category.
 
         None if the policy names no unbinned weight, or its table lacks that column.
-
-        Raises:
-            RefusedError: RR410 if the table changed.
         """
         weight, coded = self._own_weight, self.categorical
         if weight is None:
@@ -444,13 +378,11 @@ def _unrounded_weights(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
 
 
 def _invalid_value_counts(way: Counts) -> tuple[int, int]:
-    """Return the number of records in a probe's table that are null, and that are infinite."""
     code = way.codes[:, 0]
     return int(way.n[code == NULL_CODE].sum()), int(way.n[code == OUTSIDE_CODE].sum())
 
 
 def _count_batches(counts: Counts) -> Iterator[pa.RecordBatch]:
-    """Yield a table as `Snapshot.tally` does."""
     for start in range(0, len(counts.n), BATCH):
         part = slice(start, start + BATCH)
         columns = [number_array(np.ascontiguousarray(counts.codes[part, i])) for i in range(len(counts.attributes))]

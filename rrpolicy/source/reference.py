@@ -20,21 +20,13 @@ HINT = "its columns have the names and the categories of the policy; a view in a
 def reference_policy(policy: Policy) -> Policy | None:
     """Return the policy for reading the reference table: the class-defining attributes, and its uri.
 
-    Args:
-        policy: with observed domains filled in; both tables have the same.
-
-    Returns:
-        None if the policy names no such table, or does not state its uri.
+    None if the policy names no such table, or does not state its uri.
     """
     reference = policy.reference
     if reference is None or reference.uri is None:
         return None
     source = SourceSettings(
-        reference.uri,
-        reference.table,
-        missing=policy.source.missing,
-        csv=policy.source.csv,
-        other_columns="excluded",
+        reference.uri, reference.table, missing=policy.source.missing, csv=policy.source.csv, other_columns="excluded"
     )
     place = policy.place("reference.uri")
     places = {"source.uri": place} if place is not None else {}
@@ -44,12 +36,7 @@ def reference_policy(policy: Policy) -> Policy | None:
 
 
 def reference_problem(problem: Problem, policy: Policy) -> Problem:
-    """Return a problem of the reference table, which names it.
-
-    Args:
-        problem: of a table that was read under `policy`.
-        policy: by `reference_policy`.
-    """
+    """Return a problem of the reference table, which names it."""
     return replace(
         problem,
         message=f"the reference table: {problem.message}",
@@ -59,15 +46,7 @@ def reference_problem(problem: Problem, policy: Policy) -> Problem:
 
 
 def require_subset_of_reference(original: TableOriginal, people: TableOriginal) -> None:
-    """Refuse a population that lacks some people of the table.
-
-    Args:
-        original: the table.
-        people: the reference table.
-
-    Raises:
-        DataError: RR337 if the table has more records of some combination than the reference table has people.
-    """
+    """Refuse a population that lacks some people of the table."""
     names = [a.name for a in people.policy.released]
     records, population = (_counts_by_cell(table.counts(*names)) for table in (original, people))
     short = [n - population.get(cell, 0) for cell, n in records.items() if n > population.get(cell, 0)]

@@ -27,11 +27,8 @@ DOMAIN = b"rrpolicy.rows/2\0"
 def row_digest(batches: Iterable[pa.RecordBatch]) -> bytes:
     """Return the SHA-256 of the canonical row stream, 32 bytes; see `RowDigest`.
 
-    Args:
-        batches: distinct rows in canonical order under the same columns, the last one `n` with their multiplicities.
-
-    Raises:
-        TypeError: if a column's type has no canonical form.
+    The batches have distinct rows in canonical order, the last column `n` their multiplicities. Raises TypeError if a
+    column's type has no canonical form.
     """
     state = RowDigest()
     try:
@@ -62,9 +59,7 @@ class RowDigest:
     def update(self, batch: pa.RecordBatch) -> None:
         """Take the next distinct rows, the last column `MULTIPLICITY` with their multiplicities.
 
-        Raises:
-            TypeError: if, in these rows or in those before, a column's type has no canonical form, or the columns
-                differ from those before.
+        Raises TypeError if a column's type has no canonical form, or the columns differ from those before.
         """
         self._beside.run(self._update, batch)
 
@@ -78,11 +73,7 @@ class RowDigest:
             self._rows += batch.num_rows
 
     def digest(self) -> bytes:
-        """Return the digest; nothing can be added afterwards.
-
-        Raises:
-            TypeError: as `update` does.
-        """
+        """Return the digest; nothing can be added afterwards."""
         self._beside.close()
         if self._waiting:
             self._block(self._waiting)
@@ -174,7 +165,6 @@ def _list_bytes(column: pa.Array, validity: Buffer) -> tuple[str, list[Buffer]]:
 
 
 def _value_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
-    """Return kind and bytes of a column whose nulls are stored separately."""
     import pyarrow as pa
 
     kind, types = column.type, pa.types
@@ -190,7 +180,6 @@ def _value_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
 
 
 def _instant_bytes(column: pa.Array) -> tuple[str, list[Buffer]]:
-    """Return dates and times as integers of their unit."""
     import pyarrow as pa
 
     kind, types = column.type, pa.types
@@ -266,7 +255,6 @@ def _text_bytes(column: pa.Array) -> list[Buffer]:
 
 
 def _concatenated_text(column: pa.Array) -> list[Buffer]:
-    """Return lengths and bytes of text or bytes without nulls."""
     import numpy as np
     import pyarrow as pa
 

@@ -17,6 +17,8 @@ BATCH = 1 << 16
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rrpolicy.source.counts import Ints
+
     Mask = npt.NDArray[np.bool_]
 
 
@@ -46,7 +48,6 @@ def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _merge_equal_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with equal neighbours added up."""
     starts = np.flatnonzero(_run_starts(rows))
     if len(starts) == rows.num_rows:
         return rows
@@ -58,9 +59,7 @@ def _merge_equal_rows(rows: pa.RecordBatch) -> pa.RecordBatch:
 def blocks(batches: Iterable[pa.RecordBatch], records: int) -> Iterator[pa.RecordBatch]:
     """Cut distinct rows with their multiplicities into blocks of so many records, the last one of the remainder.
 
-    Args:
-        batches: distinct rows, the last column their multiplicities; their batches do not matter.
-        records: of a block; a row on both sides of a cut is in both.
+    The last column of the batches has the multiplicities. A row on both sides of a cut is in both blocks.
     """
     waiting: list[pa.RecordBatch] = []
     held = 0
@@ -101,7 +100,6 @@ def repeated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _run_starts(rows: pa.RecordBatch) -> Mask:
-    """Return (rows,) whether each row differs from the one before."""
     new = np.zeros(rows.num_rows, dtype=bool)
     new[0] = True
     for column in reversed(rows.columns[:-1]):  # those that sort last differ most
@@ -133,3 +131,70 @@ def sorts_before_previous(column: pa.Array) -> Mask:
     later, before = column.slice(1), column.slice(0, len(column) - 1)
     less: Mask = as_numpy(pc.less(later, before), absent=False)
     return np.asarray(less | (as_numpy(later.is_valid()) & ~as_numpy(before.is_valid())))
+
+
+class UniqueValueCounter:
+    """Counts the values that occur in one record only; nulls do not count."""
+
+    def __init__(self) -> None:
+        self._last: pa.Array | None = None
+        self._records = 0
+        self._found = 0
+
+    def take(self, values: pa.Array, n: Ints) -> None:
+        """Take the next values, sorted over all calls, and the number of records with each."""
+        if len(values) == 0:
+            return
+        if self._last is not None:
+            values, n = pa.concat_arrays([self._last, values]), np.concatenate(([self._records], n))
+        starts = np.flatnonzero(np.concatenate(([True], differs_from_previous(values))))
+        records = n if len(starts) == len(n) else np.add.reduceat(n, starts)
+        alone = records[:-1] == 1
+        if values.null_count:
+            alone &= as_numpy(values.is_valid())[starts[:-1]]
+        self._found += int(np.count_nonzero(alone))
+        self._last, self._records = values.slice(len(values) - 1), int(records[-1])
+
+    def count(self) -> int:
+        """Return the number of values that occur in one record only."""
+        last = self._last is not None and self._last.null_count == 0 and self._records == 1
+        return self._found + int(last)
+
+
+MOST = 250_000
+"""About the most records of a sample; a table of no more is taken whole."""
+
+
+class SystematicSampler:
+    """Takes every s-th record of distinct rows with multiplicities as they pass, s = ceil(N / MOST)."""
+
+    def __init__(self, records: int, most: int = MOST) -> None:
+        self._step = max(1, -(-records // most))
+        self._seen = 0
+        self._parts: list[pa.RecordBatch] = []
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Take from the next distinct rows, in canonical order, the last column their multiplicities."""
+        ends = self._seen + np.cumsum(as_numpy(batch.columns[-1]))
+        if not len(ends):
+            return
+        first = -(-self._seen // self._step) * self._step
+        chosen = np.searchsorted(ends, np.arange(first, int(ends[-1]), self._step), side="right")
+        self._seen = int(ends[-1])
+        self._parts.append(batch.select(range(batch.num_columns - 1)).take(number_array(chosen)))
+
+    def table(self) -> pa.Table:
+        """Return the records taken."""
+        return pa.Table.from_batches(self._parts)
+
+
+def systematic_sample(rows: Iterable[pa.RecordBatch], records: int, most: int = MOST) -> pa.Table:
+    """Return every s-th of the rows.
+
+    `rows` are all records, in canonical order; about `most` of them are taken.
+    """
+    sample = SystematicSampler(records, most)
+    for batch in rows:
+        ones = number_array(np.ones(batch.num_rows, dtype=np.int64))
+        sample.take(pa.record_batch([*batch.columns, ones], names=[*batch.schema.names, MULTIPLICITY]))
+    return sample.table()

@@ -19,9 +19,7 @@ class SamplingUnits:
     Attributes:
         clustered: whether units are clusters.
         alone: strata with only one unit.
-        alone_records: their records.
         shared: clusters whose name occurs in several strata.
-        shared_records: their records.
         single: records, if each of them is a separate cluster; else 0.
     """
 
@@ -36,10 +34,7 @@ class SamplingUnits:
     def counted(cls, rows: Iterable[pa.RecordBatch], strata: int, clusters: int) -> SamplingUnits:
         """Count units.
 
-        Args:
-            rows: distinct rows: the columns of strata, those of clusters, and last the number of records.
-            strata: number of columns of strata.
-            clusters: number of columns of clusters.
+        `rows` are distinct: the columns of strata, those of clusters, and last the number of records.
         """
         units: Counter[tuple[object, ...]] = Counter()
         records: Counter[tuple[object, ...]] = Counter()

@@ -18,14 +18,8 @@ from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels
-from rrpolicy.policy.model import (
-    MAX_WEIGHT,
-    Attribute,
-    Bins,
-    Policy,
-    category_weight,
-)
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.model import MAX_WEIGHT, Attribute, Bins, Policy, category_weight
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 
 if TYPE_CHECKING:
@@ -52,16 +46,14 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
     counts = _count_column_hint(policy, extra, columns)
     for name in extra:
         close = difflib.get_close_matches(name, [a.name for a in missing], n=1, cutoff=0.5)
-        yield Problem(
-            "RR310",
-            f"the table has a column {name!r} that the policy does not name",
-            policy.place("attributes"),
-            "a role for every column of the table",
+        message = f"the table has a column {name!r} that the policy does not name"
+        hint = (
             f"did you mean it by '{close[0]}'?"
             if close
             else 'give it a role; `{ role = "excluded" }` keeps it out of the release, and '
-            f'`other_columns = "excluded"` under [source] every column that is not named{counts}',
+            f'`other_columns = "excluded"` under [source] every column that is not named{counts}'
         )
+        yield Problem("RR310", message, policy.place("attributes"), "a role for every column of the table", hint)
     for attribute in missing:
         close = difflib.get_close_matches(attribute.name, unnamed, n=1, cutoff=0.5)
         yield Problem(
@@ -90,21 +82,13 @@ def check_size(policy: Policy, records: int) -> Iterator[Problem]:
     if records == 0:
         yield Problem("RR317", "the table has no records", policy.place("source.uri"), "at least one record")
     elif least is not None and records < least:
-        yield Problem(
-            "RR318",
-            f"the table has {records:,} records, fewer than min_rows",
-            policy.place("source.min_rows"),
-            f"at least {least:,} records",
-            "a partial table is a common cause; lower `min_rows` only if the table is meant to be this small",
-        )
+        message = f"the table has {records:,} records, fewer than min_rows"
+        hint = "a partial table is a common cause; lower `min_rows` only if the table is meant to be this small"
+        yield Problem("RR318", message, policy.place("source.min_rows"), f"at least {least:,} records", hint)
 
 
 def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
-    """Return an attribute with its observed domain filled in, sorted, the category of nulls last.
-
-    Raises:
-        DataError: RR314, RR315, RR316 or RR320.
-    """
+    """Return an attribute with its observed domain filled in, sorted, the category of nulls last."""
     values = snapshot.distinct(attribute, MAX_CATEGORIES)
     known = tuple(v for v in values if v is not None)
     problems = [*_observed_domain_problems(attribute, values)]
@@ -114,14 +98,8 @@ def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
         raise DataError(problems)
     if attribute.nulls is not None and attribute.nulls not in known:
         if str(attribute.nulls) in {str(v) for v in known}:
-            raise DataError(
-                Problem(
-                    "RR320",
-                    f"a value of '{attribute.name}' is spelled like the category of its nulls",
-                    attribute.place,
-                    "a name for nulls that no value has",
-                )
-            )
+            message = f"a value of '{attribute.name}' is spelled like the category of its nulls"
+            raise DataError(Problem("RR320", message, attribute.place, "a name for nulls that no value has"))
         known = (*known, attribute.nulls)
     if not known:
         raise DataError(Problem("RR317", f"'{attribute.name}' has no values", attribute.place, "at least one value"))
@@ -129,15 +107,11 @@ def resolve_domain(attribute: Attribute, snapshot: Snapshot) -> Attribute:
 
 
 def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | None]) -> Iterator[Problem]:
-    """Yield each reason why values cannot be the categories of an observed domain."""
     if len(values) > MAX_CATEGORIES:
-        yield Problem(
-            "RR316",
-            f"'{attribute.name}' has more than {MAX_CATEGORIES:,} distinct values",
-            attribute.place,
-            f"an observed domain of at most {MAX_CATEGORIES:,} categories",
-            "coarsen it with `bins`, or a `domain` with `outside`: so many values make nearly every record unique",
-        )
+        message = f"'{attribute.name}' has more than {MAX_CATEGORIES:,} distinct values"
+        expected = f"an observed domain of at most {MAX_CATEGORIES:,} categories"
+        hint = "coarsen it with `bins`, or a `domain` with `outside`: so many values make nearly every record unique"
+        yield Problem("RR316", message, attribute.place, expected, hint)
     if any(isinstance(v, float) and math.isinf(v) for v in values):
         yield Problem(
             "RR315",
@@ -149,62 +123,46 @@ def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | Non
 
 
 def _observed_hierarchy(attribute: Attribute, known: tuple[Value, ...]) -> tuple[tuple[Value, ...], ...] | None:
-    """Return the hierarchy over the values that occur.
-
-    Raises:
-        DataError: RR336 if it lacks some of them.
-    """
+    """Return the hierarchy over the values that occur."""
     if attribute.hierarchy is None:
         return None
     levels = restrict_levels(attribute.hierarchy, known)
     if levels is None:
         lacking = sum(restrict_levels(attribute.hierarchy, [value]) is None for value in known)
         values = "1 value" if lacking == 1 else f"{lacking:,} values"
-        raise DataError(
-            Problem(
-                "RR336",
-                f"the table has {values} of '{attribute.name}' that its hierarchy does not list",
-                attribute.place,
-                "a hierarchy that says of every value, and of the category of nulls, what becomes of it",
-                "add what is missing, or declare the domain, with `outside`",
-            )
-        )
+        message = f"the table has {values} of '{attribute.name}' that its hierarchy does not list"
+        expected = "a hierarchy that says of every value, and of the category of nulls, what becomes of it"
+        hint = "add what is missing, or declare the domain, with `outside`"
+        raise DataError(Problem("RR336", message, attribute.place, expected, hint))
     return levels
 
 
 def check_codes(attributes: Sequence[Attribute], tallies: Iterable[Counts]) -> Iterator[Problem]:
     """Yield a problem for every attribute with values outside its domain, or nulls, that the policy does not allow.
 
-    Args:
-        attributes: the attributes.
-        tallies: for each a table over it alone, with the codes of invalid values.
+    `tallies` has for each attribute a table over it alone, with the codes of invalid values.
     """
     for attribute, table in zip(attributes, tallies, strict=True):
         found = {int(code): int(n) for code, n in zip(table.codes[:, 0], table.n, strict=True) if code < 0}
         if OUTSIDE_CODE in found:
             what = "bins" if attribute.bins else "domain"
-            yield Problem(
-                "RR313",
-                f"{_records_have_text(found[OUTSIDE_CODE])} a value of '{attribute.name}' outside its {what}",
-                attribute.place,
-                "every value inside (infinite numbers are outside of finite bins and of every domain)",
-                f'`outside = "Other"` maps them to a category; or extend the {what}',
-            )
+            message = f"{_records_have_text(found[OUTSIDE_CODE])} a value of '{attribute.name}' outside its {what}"
+            expected = "every value inside (infinite numbers are outside of finite bins and of every domain)"
+            hint = f'`outside = "Other"` maps them to a category; or extend the {what}'
+            yield Problem("RR313", message, attribute.place, expected, hint)
         if NULL_CODE in found:
             yield _null_problem(attribute, found[NULL_CODE])
 
 
 def _null_problem(attribute: Attribute, records: int | None) -> Problem:
     several = "some records have" if records is None else _records_have_text(records)
-    return Problem(
-        "RR314",
-        f"{several} no value of '{attribute.name}' (null, or NaN)",
-        attribute.place,
-        "no nulls",
+    message = f"{several} no value of '{attribute.name}' (null, or NaN)"
+    hint = (
         "mend the table; give each record of no known cluster one of its own"
         if attribute.design == "cluster"
-        else '`nulls = "Unknown"` makes them a category',
+        else '`nulls = "Unknown"` makes them a category'
     )
+    return Problem("RR314", message, attribute.place, "no nulls", hint)
 
 
 def _records_have_text(records: int) -> str:
@@ -212,22 +170,15 @@ def _records_have_text(records: int) -> str:
 
 
 def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
-    """Yield a problem if too many records have a value of an observed domain that occurs once: its list is published.
-
-    Args:
-        attribute: the attribute.
-        table: over it alone.
-    """
+    """Yield a problem if too many values of an observed domain occur once: the list of them is published."""
     singles, records = int((table.n == 1).sum()), int(table.n.sum())
     if attribute.observed and singles > max(FEW_SINGLES, SINGLE_SHARE * records):
-        yield Problem(
-            "RR316",
+        message = (
             f"the domain of '{attribute.name}' is observed and would be published, and {singles / records:.0%} of the "
-            "records have a value that no other record has",
-            attribute.place,
-            f"at most {SINGLE_SHARE:.0%}",
-            "coarsen it with `bins`, or a `domain` with `outside`; or exclude it",
+            "records have a value that no other record has"
         )
+        hint = "coarsen it with `bins`, or a `domain` with `outside`; or exclude it"
+        yield Problem("RR316", message, attribute.place, f"at most {SINGLE_SHARE:.0%}", hint)
 
 
 def check_nulls(attribute: Attribute, nulls: int) -> Iterator[Problem]:
@@ -254,13 +205,9 @@ def probe_attribute(attribute: Attribute, kind: str) -> Attribute | None:
 def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[Problem]:
     """Yield a problem if a carried column, or a weight that is kept inside, holds invalid values."""
     if nulls and attribute.design == "weight":
-        yield Problem(
-            "RR314",
-            f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight",
-            attribute.place,
-            "a weight in every record",
-            "mend the table; a weight of 0 leaves a record out of every estimate of the population",
-        )
+        message = f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight"
+        hint = "mend the table; a weight of 0 leaves a record out of every estimate of the population"
+        yield Problem("RR314", message, attribute.place, "a weight in every record", hint)
     elif nulls and attribute.nulls is None:
         yield Problem(
             "RR314",
@@ -291,12 +238,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
 
 
 def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
-    """Yield a problem if a weight is no number.
-
-    Args:
-        attribute: with its categories, if it has any.
-        kind: engine type of its released values.
-    """
+    """Yield a problem if a weight is no number."""
     if attribute.design != "weight":
         return
     if attribute.domain is not None:
@@ -304,36 +246,24 @@ def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
     else:
         sizes = family(kind) in {TypeFamily.INTEGER, TypeFamily.REAL}
     if not sizes:
-        yield Problem(
-            "RR144",
-            f"'{attribute.name}' is a weight, and holds something else than numbers that are not negative",
-            attribute.place,
-            "finite numbers that are not negative",
-            "take `design` out, or read the column as numbers in a view of the table",
-        )
+        message = f"'{attribute.name}' is a weight, and holds something else than numbers that are not negative"
+        hint = "take `design` out, or read the column as numbers in a view of the table"
+        yield Problem("RR144", message, attribute.place, "finite numbers that are not negative", hint)
 
 
 def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem]:
     """Yield a problem if an engine did not round a weight that is to be rounded."""
     if unlike:
-        yield Problem(
-            "RR148",
+        message = (
             f"{_records_have_text(unlike)} a '{attribute.name}' that is no multiple of {attribute.rounding:g}: the "
-            "engine that read the table did not round it",
-            attribute.place,
-            "an engine that rounds weights as its `reading` says",
-            "report it to the engine's authors, or round the weights in a view of the table",
+            "engine that read the table did not round it"
         )
+        hint = "report it to the engine's authors, or round the weights in a view of the table"
+        yield Problem("RR148", message, attribute.place, "an engine that rounds weights as its `reading` says", hint)
 
 
 def check_design_units(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
-    """Yield a problem if every record is a separate stratum or cluster: the column identifies every record.
-
-    Args:
-        attribute: the attribute.
-        singles: number of its values that occur once.
-        records: N.
-    """
+    """Yield a problem if every record is a separate stratum or cluster: the column identifies every record."""
     if attribute.design in {"stratum", "cluster"} and singles == records > 1:
         yield Problem(
             "RR319",

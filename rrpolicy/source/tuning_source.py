@@ -28,16 +28,7 @@ if TYPE_CHECKING:
 def open_tuning_table(policy: Policy, sources: Mapping[str, Source], scratch: Path) -> Iterator[TableOriginal | None]:
     """Open the table on which parameters are chosen, and read it as the policy reads its source.
 
-    Args:
-        policy: resolved, with observed domains filled in: they are those of the source.
-        sources: engines by scheme or ending.
-        scratch: as for `open_original`.
-
-    Yields:
-        None if the policy names no such table.
-
-    Raises:
-        DataError: RR300 to RR339, if it cannot be read, or does not fit the policy.
+    Yields None if the policy names no such table. Its observed domains are filled in: they are those of the source.
     """
     uri = policy.mechanism.plan_on
     if uri is None:
@@ -57,7 +48,6 @@ class ResizedOriginal:
 
     Attributes:
         table: whose records replace the other's.
-        records: N of the other.
     """
 
     table: Original
@@ -117,6 +107,5 @@ class ResizedOriginal:
         return tabulate(whole.attributes, whole.shape, whole.codes[n > 0], n[n > 0])
 
     def _rank(self, position: Ints) -> Ints:
-        """Return the number of the N records before a position: record i is the table's (2i + 1) M/(2N)th."""
         ranks: Ints = (2 * self.records * position + self.table.records - 1) // (2 * self.table.records)
         return ranks

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT, Role
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.names import (
     LINKING_WORDS,
     UNIT_WORDS,
@@ -93,17 +93,8 @@ def unit_choice_hint(policy: Policy) -> str | None:
 def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
     """Count the units of a table and refuse it if one has more records than the policy permits.
 
-    Args:
-        policy: its `unit` is the column that is counted.
-        snapshot: the table.
-
-    Returns:
-        None if the policy names no column that identifies units, or the engine does not count them, or the counts lack
-            that column: whether a unit has more records than stated is then undecided.
-
-    Raises:
-        DataError: RR323 if a unit has too many records, RR324 if the unit of some records is unknown, RR325
-            if the table has no such column, RR349 if counts lack it in a series. No value is disclosed.
+    None if the policy names no column that identifies units, or the engine does not count them, or the counts lack that
+    column: whether a unit has more records than stated is then undecided. No value is disclosed.
     """
     name, count = policy.unit, getattr(snapshot, "units", None)
     if name is None or count is None:
@@ -146,13 +137,6 @@ def require_unrepeated_people(policy: Policy, original: Original) -> None:
 
     The columns are identifiers, and columns that are left out and have the name of a key. A unit that is a number of
     rows declares nothing; `unit = "each row"` declares that each row is protected by itself. No value is disclosed.
-
-    Args:
-        policy: resolved.
-        original: the table.
-
-    Raises:
-        DataError: RR329, one for each column.
     """
     unit = policy.unit
     if (
@@ -187,7 +171,6 @@ def require_unrepeated_people(policy: Policy, original: Original) -> None:
 
 
 def _is_person_key(attribute: Attribute) -> bool:
-    """Return whether a column is an identifier, or named like one; `region_id` is named like a place."""
     name = attribute.name
     named = is_person_identifier_name(name) and (
         contains_word(name, UNIT_WORDS) or not contains_word(name, LINKING_WORDS)

@@ -31,7 +31,7 @@ from rrpolicy.planning.gate import blocking_problems
 from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement, Role
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
-from rrpolicy.source.duckdb.plaintext import readable_text_file
+from rrpolicy.source.duckdb.delimited import readable_text_file
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 from rrpolicy.table_risk.measure import Measurer, class_models
 from rrpolicy.table_risk.risks import (

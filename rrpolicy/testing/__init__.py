@@ -19,6 +19,7 @@ from rrpolicy.testing.assertions import demand
 from rrpolicy.testing.assessors import check_assessor
 from rrpolicy.testing.axes import check_axis
 from rrpolicy.testing.channels import check_channel
+from rrpolicy.testing.draws import shared_releases
 from rrpolicy.testing.estimators import check_estimator
 from rrpolicy.testing.formats import check_format, check_sink
 from rrpolicy.testing.mechanisms import check_mechanism
@@ -26,7 +27,6 @@ from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.metrics import check_metric
 from rrpolicy.testing.models import check_privacy_model
 from rrpolicy.testing.policies import open_policy, policy_of, policy_text, write_csv
-from rrpolicy.testing.releases import shared_releases
 from rrpolicy.testing.renderers import check_renderer
 from rrpolicy.testing.sources import check_source
 

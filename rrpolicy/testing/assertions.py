@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, RefusedError
 
+T = TypeVar("T")
+
 
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
-    """Check that options are immutable, and refuse unknown keys and invalid tables.
-
-    Args:
-        kind: the class of the options.
-        refused: tables of options that a policy must not state.
-
-    Raises:
-        AssertionError: with the violated requirement.
-    """
+    """Check that options are immutable, and refuse unknown keys and invalid tables."""
     name = getattr(kind, "__name__", repr(kind))
     demand(isinstance(kind, type) and issubclass(kind, BaseModel), f"the options {name} are no class of pydantic")
     demand(kind.model_config.get("frozen") is True, f"{name} is not frozen: a plan could differ from its policy")
     demand(kind.model_config.get("extra") == "forbid", f"{name} takes unknown keys: a misspelt one is passed over")
     for table in refused:
         demand(not _accepts(kind, table), f"{name} takes {dict(table)}, which should be refused")
+
+
+def returned_or_none(what: str, ask: Callable[[], T], *refusals: type[Exception]) -> T | None:
+    """Return the result; None if it raises one of the errors that are valid responses. Other errors are a failure."""
+    try:
+        with convert_to_assertion(what, *refusals):
+            return ask()
+    except refusals:
+        return None
 
 
 def _accepts(kind: type[BaseModel], table: Mapping[str, object]) -> bool:
@@ -48,9 +52,7 @@ def demand(condition: bool, reason: str) -> None:
 def convert_to_assertion(what: str, *answers: type[Exception]) -> Iterator[None]:
     """Raise AssertionError for any error inside, in the words of RR413 if it is a plugin's; or decorate.
 
-    Args:
-        what: the tested request, for the message.
-        answers: errors that are valid responses, and pass.
+    `answers` are errors that are valid responses, and pass.
     """
     try:
         yield

@@ -22,9 +22,9 @@ from rrpolicy.privacy.classes.grouping import DETERMINISTIC_AXES
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.channels import json_round_trip
+from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
 from rrpolicy.testing.limit_monotonicity import AssessorProbe
 from rrpolicy.testing.memory import similar_tables
-from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
@@ -107,7 +107,12 @@ def _check_case(
     _check_units(assessor, requirement, channel, original, finding)
     _check_floor(assessor, requirement, channel, original, finding)
     if assessor.monotone and requirement.monotone and finding.verdict is Verdict.SATISFIED:
-        _check_monotone(assessor, requirement, channel, original)
+        for coarser in _coarsen(channel, original.policy):
+            kinds = [type(axis) for axis in coarser.axes]
+            known = all(issubclass(kind, assessor.axes) for kind in kinds)
+            if known and assessor.supports(requirement, original.policy, kinds) is None:
+                verdict = assessor.finding(requirement, coarser, original).verdict
+                demand(verdict is Verdict.SATISFIED, f"monotone: with two labels taken together it is {verdict}")
     if assessor.measure is not None or assessor.attained is not None:
         _check_realised(assessor, requirement, channel, policy, original)
     if assessor.smooth is not None and finding.verdict is not Verdict.UNDECIDED:
@@ -316,16 +321,6 @@ def _check_floor(
         demand(0 <= floor.achieved < math.inf, f"floor() says that {floor.achieved} is reachable")
         reachable = floor.feasible or finding.verdict is not Verdict.SATISFIED
         demand(reachable, "floor() says that the limit is out of reach, and assess() that it is satisfied")
-
-
-def _check_monotone(assessor: Assessor, requirement: Requirement, channel: Channel, original: Original) -> None:
-    """Assess measures on the channel's releases: two labels of a column merged."""
-    for coarser in _coarsen(channel, original.policy):
-        kinds = [type(axis) for axis in coarser.axes]
-        known = all(issubclass(kind, assessor.axes) for kind in kinds)
-        if known and assessor.supports(requirement, original.policy, kinds) is None:
-            verdict = assessor.finding(requirement, coarser, original).verdict
-            demand(verdict is Verdict.SATISFIED, f"monotone: with two labels taken together it is {verdict}")
 
 
 def _coarsen(channel: Channel, policy: Policy) -> Iterator[Product]:

@@ -53,7 +53,15 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
     if isinstance(axis, Posterior):
         _check_posterior(axis, axis.original_size, seed)
     if axis.one_number:
-        _check_one_number(axis, seed)
+        generator = np.random.default_rng(seed)
+        codes: Ints = generator.integers(0, axis.original_size, size=400)
+        people = generator.integers(0, 1 << 63, size=(len(codes), 2), dtype=np.uint64)
+        whole = _persistent_split(axis, codes, people)
+        parts = [_persistent_split(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
+        backwards = _persistent_split(axis, codes[::-1].copy(), people[::-1].copy())
+        said = "split() does not draw a record by one number of its own, as `one_number` says"
+        demand(bool(np.array_equal(np.concatenate(parts), whole)), said)
+        demand(bool(np.array_equal(backwards[::-1], whole)), said)
 
 
 def _check_description(axis: Axis) -> None:
@@ -135,19 +143,6 @@ def _check_split(axis: Axis, seed: int) -> None:
     demand(bool(np.array_equal(kept, n)), "split() loses or makes up records")
     same = _same_split((cell, released, count), _run_split(axis, codes, n, seed))
     demand(same, "split() gives other results from the same bits")
-
-
-def _check_one_number(axis: Axis, seed: int) -> None:
-    """Check that a record's released value depends only on its code and number, not on its position."""
-    generator = np.random.default_rng(seed)
-    codes: Ints = generator.integers(0, axis.original_size, size=400)
-    people = generator.integers(0, 1 << 63, size=(len(codes), 2), dtype=np.uint64)
-    whole = _persistent_split(axis, codes, people)
-    parts = [_persistent_split(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
-    backwards = _persistent_split(axis, codes[::-1].copy(), people[::-1].copy())
-    said = "split() does not draw a record by one number of its own, as `one_number` says"
-    demand(bool(np.array_equal(np.concatenate(parts), whole)), said)
-    demand(bool(np.array_equal(backwards[::-1], whole)), said)
 
 
 def _persistent_split(axis: Axis, codes: Ints, people: PersonMarks) -> Codes:

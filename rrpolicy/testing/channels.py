@@ -77,11 +77,7 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
 
 
 def json_round_trip(what: str, document: Json) -> Any:
-    """Return a document after writing it to a file and reading it.
-
-    Raises:
-        AssertionError: if it cannot be written.
-    """
+    """Return a document after writing it to a file and reading it."""
     try:
         return json.loads(canonical(document))
     except (TypeError, ValueError) as error:
@@ -232,6 +228,5 @@ def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dic
 
 
 def _with_multiplicities(rows: pa.Table, n: Sequence[int]) -> pa.Table:
-    """Return rows with their multiplicities; rows with multiplicity 0 are omitted."""
     place = rows.schema.get_field_index(MULTIPLICITY)
     return rows.set_column(place, MULTIPLICITY, pa.array(n, pa.int64())).filter(pa.array([k > 0 for k in n]))

@@ -1,27 +1,39 @@
-"""Draws of a channel in memory, and the law that they must follow."""
+"""Draws of a channel in memory, the law that they must follow, and releases drawn from a seed and read back."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrpolicy.bundle.execute import draw_to_folder
+from rrpolicy.bundle.manifest import build_manifest
+from rrpolicy.bundle.tables.lazy_tables import LazyReleasedTables, open_data_tables
 from rrpolicy.canonical_json import Value, category_text
+from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Channel
-from rrpolicy.channels.decoders import (
-    Cell,
-    IdentityDecoder,
-    MatrixDecoder,
-    RetentionDecoder,
-    label_cells,
-)
+from rrpolicy.channels.decoders import Cell, IdentityDecoder, MatrixDecoder, RetentionDecoder, label_cells
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.values import read_codes
+from rrpolicy.errors import RRPolicyError
+from rrpolicy.estimate.opening import release_of
+from rrpolicy.estimate.release import Release
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.planning.assess import Assessment
+from rrpolicy.planning.plan import Plan, make_plan, software
+from rrpolicy.planning.policy_opening import OpenedPolicy
+from rrpolicy.policy.model import Policy
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.assertions import demand
 
@@ -29,6 +41,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
     from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
+
 
 ListedDecoder: TypeAlias = IdentityDecoder | RetentionDecoder | MatrixDecoder
 """The decoders that determine the expected number of records released with each value."""
@@ -80,12 +93,7 @@ def check_law(channel: Channel, original: Original) -> None:
     A correct channel fails with a probability below 1e-6 if records are drawn independently or without replacement, or
     if joint changes are frequent enough to occur in `DRAWS` draws.
 
-    Args:
-        channel: fixed for the table.
-        original: to draw from.
-
-    Raises:
-        AssertionError: if the mean counts of a decoder are not its matrix applied to the original's counts.
+    The channel is fixed for the table.
     """
     listed = [decoder for decoder in channel.decoders() if isinstance(decoder, ListedDecoder)]
     laws = [
@@ -108,7 +116,6 @@ def _cell_text(cell: Cell) -> tuple[str, ...]:
 
 
 def _decoder_cells(decoder: ListedDecoder) -> tuple[Sequence[Cell], Sequence[Cell]]:
-    """Return the released cells and the original ones."""
     match decoder:
         case MatrixDecoder(released=released, original=original):
             return released, original
@@ -142,7 +149,6 @@ class _ExpectedCounts:
         self.certain = np.all((entries == 0) | (entries == 1), axis=1)
 
     def see(self, tables: Mapping[str, pa.Table]) -> None:
-        """Count the records of one draw."""
         rows = tables[self.table]
         codes = [read_codes(column, rows.column(column.name).combine_chunks()) for column in self.columns]
         released = product(*(column.labels for column in self.columns))
@@ -170,9 +176,93 @@ class _ExpectedCounts:
 
 
 def _decoder_table(decoder: ListedDecoder, channel: Channel) -> tuple[str, tuple[Column, ...]]:
-    """Return the table that contains a decoder's columns, and these."""
     for table in channel.tables():
         columns = {column.name: column for column in table.columns}
         if columns.keys() >= set(decoder.columns):
             return table.name, tuple(columns[name] for name in decoder.columns)
     raise AssertionError(f"the columns {list(decoder.columns)} of a decoder stand in no one table")
+
+
+def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel | None = None) -> Plan:
+    """Return the plan of a table."""
+    if channel is None:
+        try:
+            return make_plan(policy.policy, policy.registry, original)
+        except RRPolicyError as error:
+            raise AssertionError(f"nothing is planned; give `tables` for which it can be: {error}") from error
+    settled, made = channel.settle(original), software(policy.registry)
+    return Plan(original.policy, policy.policy.digest(), settled, original.records, made)
+
+
+def identity_channel(policy: Policy) -> Product | None:
+    """Return the channel that releases the columns unmodified; None if some have no domain."""
+    released = policy.released
+    if any(a.domain is None for a in released):
+        return None
+    axes = [Identity.of(a.name, a.domain or (), a.release_as or a.name) for a in released]
+    return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))
+
+
+@frozen(slots=False)
+class KitRelease:
+    """A release in a temporary folder.
+
+    Attributes:
+        folder: public/, with the data files.
+    """
+
+    folder: Path
+    manifest: Manifest
+    release: Release
+    scratch: Path
+    policy: OpenedPolicy
+
+    @contextmanager
+    def written(self) -> Iterator[LazyReleasedTables]:
+        """Open the data files for assessors."""
+        files = (self.folder, self.manifest.data, self.manifest.tables, self.scratch)
+        with open_data_tables(*files, self.policy.registry.formats) as found:
+            yield found
+
+
+_Key: TypeAlias = tuple[str, int, int]
+_SHARED: ContextVar[tuple[ExitStack, dict[_Key, tuple[Original, KitRelease]]] | None] = ContextVar(
+    "shared", default=None
+)
+
+
+@contextmanager
+def shared_releases() -> Iterator[None]:
+    """Share draws of the same plan, table and seed among several checks inside; all are deleted afterwards."""
+    with ExitStack() as stack:
+        token = _SHARED.set((stack, {}))
+        stack.callback(_SHARED.reset, token)
+        yield
+
+
+@contextmanager
+def draw_release(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
+    """Draw a release once."""
+    shared = _SHARED.get()
+    if shared is None:
+        with _draw_fresh(plan, policy, original, seed) as made:
+            yield made
+        return
+    stack, found = shared
+    key = (plan.digest(), id(original), seed)
+    if key not in found:  # with the table, so that its id is not reused
+        found[key] = (original, stack.enter_context(_draw_fresh(plan, policy, original, seed)))
+    yield found[key][1]
+
+
+@contextmanager
+def _draw_fresh(plan: Plan, policy: OpenedPolicy, original: Original, seed: int) -> Iterator[KitRelease]:
+    with TemporaryDirectory() as made:
+        folder, scratch = Path(made) / "public", Path(made) / "scratch"
+        for each in (folder, scratch):
+            each.mkdir(mode=0o700)
+        registry = policy.registry
+        files = draw_to_folder(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
+        told = build_manifest(plan, Assessment((), ()), files, label=None, test=True)
+        release = release_of(folder, told, registry.formats, registry.estimators)
+        yield KitRelease(folder, told, release, scratch, policy)

@@ -17,9 +17,9 @@ from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.testing.assertions import convert_to_assertion, demand
+from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
 from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.policies import open_policy, policy_of
-from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array

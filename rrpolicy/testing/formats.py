@@ -122,7 +122,6 @@ def _write_with_sink(
 
 
 def _rows(spec: TableSpec, start: int) -> tuple[pa.RecordBatch, Any]:
-    """Return distinct rows with their multiplicities."""
     held = {
         name: [values[(i * (1 + place) + i // 7 + start) % len(values)] for i in range(ROWS)]
         for place, (name, (_, values)) in enumerate(KINDS.items())
@@ -147,7 +146,6 @@ def _write(
 
 
 def _dictionary_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with their text as dictionary arrays, as a draw may pass them."""
     coded = [c.dictionary_encode() if pa.types.is_string(c.type) else c for c in batch.columns]
     return pa.RecordBatch.from_arrays(coded, names=batch.schema.names)
 
@@ -155,8 +153,7 @@ def _dictionary_encode(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list[tuple[Any, ...]]:
     """Return the rows of a file.
 
-    Raises:
-        UnlikeSpecError: if the file differs from the table.
+    Raises UnlikeSpecError if the file differs from the table.
     """
     import duckdb
 
@@ -208,11 +205,7 @@ def _compare(
 ) -> None:
     """Check that the rows that were read are those that were written.
 
-    Args:
-        columns: of both.
-        rows: written.
-        read: read.
-        said: the way of reading, in words.
+    `said` is the way of reading, in words.
     """
     demand(len(read) == len(rows), f"{said}: {len(read)} rows are read, {len(rows)} expected")
     for place, column in enumerate(columns):

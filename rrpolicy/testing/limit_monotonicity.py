@@ -27,14 +27,7 @@ SHARES = tuple(Fraction(p) for p in ("1/1000000000", "1/1000", "1/10", "1/2", "9
 
 @frozen(slots=False)
 class AssessorProbe:
-    """An assessor with one channel and one table to assess.
-
-    Attributes:
-        assessor: to check.
-        model: of its requirements.
-        channel: an example.
-        original: the table that it fits.
-    """
+    """An assessor with one channel and one table to assess."""
 
     assessor: Assessor
     model: PrivacyModel[Any]
@@ -135,7 +128,6 @@ def _stated_options(options: BaseModel) -> dict[str, object]:
 
 
 def _options_with(options: BaseModel, name: str, value: Fraction) -> BaseModel | None:
-    """Return options with one changed; None if they are invalid."""
     spelled: list[object] = [int(value)] if value.denominator == 1 else [str(value), float(value)]
     for each in spelled:
         try:

@@ -20,12 +20,15 @@ from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.writing import plain
-from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
+from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand, returned_or_none
 from rrpolicy.testing.channels import channel_round_trip, check_channel, json_round_trip
 from rrpolicy.testing.memory import TableInMemory, similar_tables
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
+
+UNREACHABLE = (RequirementError, PolicyError)
+"""The errors by which a mechanism reports that nothing can be planned."""
 
 
 @convert_to_assertion("what the mechanism is asked")
@@ -83,12 +86,11 @@ def check_mechanism(
 
 
 def _accepts_options(mechanism: Mechanism[Any], options: Mapping[str, object], policy: Policy) -> bool:
-    try:
-        with convert_to_assertion(f"refusing options {dict(options)}", ValidationError, PolicyError):
-            mechanism.outline(mechanism.options.model_validate(options), policy)
-    except (ValidationError, PolicyError):
-        return False
-    return True
+
+    def outline() -> Outline:
+        return mechanism.outline(mechanism.options.model_validate(options), policy)
+
+    return returned_or_none(f"refusing options {dict(options)}", outline, ValidationError, PolicyError) is not None
 
 
 def _check_outline(outline: Outline, policy: OpenedPolicy) -> None:
@@ -205,12 +207,9 @@ def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[
 def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> Proposal | None:
     """Return the plan of a table, or None if the requirements are reported as unachievable for it."""
     options, task = _task(mechanism, policy, table)
-    try:
-        with convert_to_assertion("plan() of another table", RequirementError, PolicyError):
-            proposal = mechanism.plan(options, task)
-    except (RequirementError, PolicyError):
-        return None
-    _check_reached(proposal, task)
+    proposal = returned_or_none("plan() of another table", lambda: mechanism.plan(options, task), *UNREACHABLE)
+    if proposal is not None:
+        _check_reached(proposal, task)
     return proposal
 
 
@@ -219,14 +218,9 @@ def _check_without_data(
 ) -> None:
     """Plan with the number of records alone: the plan is refused, or does not depend on the data."""
     options, task = _task(mechanism, policy, table)
-    try:
-        with convert_to_assertion(
-            "planning with the number of records alone, not PolicyError (RR255),", RequirementError, PolicyError
-        ):
-            planned = mechanism.plan(options, replace(task, original=task.records))
-    except (PolicyError, RequirementError):
-        return
-    if not outline.solved and not outline.derived:
+    alone, said = replace(task, original=task.records), "planning with the number of records alone, not PolicyError"
+    planned = returned_or_none(f"{said} (RR255),", lambda: mechanism.plan(options, alone), *UNREACHABLE)
+    if planned is not None and not outline.solved and not outline.derived:
         same = channel_round_trip(planned.channel) == channel_round_trip(proposal.channel)
         demand(same, "the number of records alone gives another plan than the table, and the outline announces nothing")
 
@@ -268,7 +262,6 @@ def _table_requirement(
 
 
 def _is_planned(mechanism: Mechanism[Any], options: BaseModel, task: Task) -> bool | None:
-    """Return whether a plan results; None if the policy does not fit, or needs data."""
     try:
         with convert_to_assertion("plan()", RequirementError, PolicyError):
             mechanism.plan(options, task)
@@ -304,16 +297,12 @@ def _check_renamed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Origi
     """Plan for columns that are released under other names."""
     attributes = {n: replace(a, release_as=f"{n}_released") for n, a in table.policy.attributes.items()}
     renamed = replace(table.policy, attributes=attributes)
-    options = policy.policy.mechanism.options
-    try:
-        with convert_to_assertion(
-            "planning for columns that are released under other names", RequirementError, PolicyError
-        ):
-            task = _task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed))[1]
-            proposal = mechanism.plan(options, task)
-    except (RequirementError, PolicyError):
-        return
-    for contradiction in channel_contradictions(proposal.channel, renamed.released):
+
+    def plan() -> Proposal:
+        return mechanism.plan(*_task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed)))
+
+    proposal = returned_or_none("planning for columns that are released under other names", plan, *UNREACHABLE)
+    for contradiction in () if proposal is None else channel_contradictions(proposal.channel, renamed.released):
         raise AssertionError(contradiction)
 
 

@@ -15,7 +15,7 @@ from rrpolicy.channels.table import engine_type_of
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
-from rrpolicy.source.sample import systematic_sample
+from rrpolicy.source.run_length import systematic_sample
 from rrpolicy.source.units import Units
 from rrpolicy.testing.assertions import demand
 
@@ -163,9 +163,7 @@ RECORDS = 400
 def similar_tables(policy: Policy, *given: Original) -> tuple[Original, ...]:
     """Return tables of as many records that differ slightly, or completely; the given ones are first.
 
-    Args:
-        policy: every domain declared, unless tables are given.
-        given: tables that fit it.
+    Every domain is declared, unless tables are given.
     """
     first = TableInMemory.copy(given[0]) if given else TableInMemory.random(policy, RECORDS, 1)
     others = (first.neighbour(), first.alike())

@@ -18,8 +18,8 @@ from rrpolicy.planning.assess import channel_outline
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
 from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
+from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
 from rrpolicy.testing.memory import similar_tables
-from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 from rrpolicy.utility.metric import UtilityMetric
 
 if TYPE_CHECKING:
@@ -152,7 +152,6 @@ class _MetricCase:
     original: Original
 
     def realised(self, channel: Channel, draws: int) -> list[float]:
-        """Return the realised value of each draw; empty if the metric has none."""
         plan = plan_kit_release(self.policy, self.original, channel)
         found: list[float] = []
         for seed in range(draws):

@@ -60,13 +60,10 @@ def check_privacy_model(
         demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
     _check_order(model, options)
     _check_example(model)
-    for name, said in (("not_covered", getattr(model, "not_covered", ())), *_measure_texts(model)):
+    measures = {f"measures['{name}']": said for name, said in getattr(model, "measures", {}).items()}
+    for name, said in {"not_covered": getattr(model, "not_covered", ()), **measures}.items():
         demand(not isinstance(said, str), f"{name} are sentences, not one text")
         demand(all(isinstance(s, str) and bool(s.strip()) for s in said), f"{name} are sentences")
-
-
-def _measure_texts(model: PrivacyModel[Any]) -> list[tuple[str, Any]]:
-    return [(f"measures['{name}']", said) for name, said in getattr(model, "measures", {}).items()]
 
 
 def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> BaseModel:
@@ -80,7 +77,6 @@ def _read_example(model: PrivacyModel[Any], example: Mapping[str, object]) -> Ba
 
 
 def _check_example(model: PrivacyModel[Any]) -> None:
-    """Read the example in hints."""
     example = getattr(model, "example", "")
     try:
         _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
@@ -111,7 +107,6 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
 
 
 def _foreign_policies() -> tuple[Policy, ...]:
-    """Return policies that a model may not apply to."""
     of = Attribute("a", Role.QUASI_IDENTIFIER, ("x", "y"), release_as="a")
     secret = Attribute("s", Role.SENSITIVE, ("u", "v"), release_as="s")
     observed = Attribute("s", Role.SENSITIVE, None, observed=True, release_as="s")
@@ -128,7 +123,6 @@ def _refusal(model: PrivacyModel[Any], options: BaseModel, policy: Policy) -> st
 
 
 def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None:
-    """Compare every two, and every three, examples."""
     with convert_to_assertion("compare()"):
         order = {(a, b): model.compare(x, y) for (a, x), (b, y) in product(enumerate(options), repeat=2)}
     demand(all(isinstance(o, Order) for o in order.values()), "compare() returns an Order")

@@ -17,15 +17,7 @@ from rrpolicy.errors import Place
 from rrpolicy.planning import policy_opening
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.model import (
-    Attribute,
-    MechanismChoice,
-    Policy,
-    ReleaseSettings,
-    Requirement,
-    Role,
-    SourceSettings,
-)
+from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
 from rrpolicy.registry import Registry
 
 

@@ -142,7 +142,6 @@ def _check_decision_shown(renderer: Renderer, report: Report) -> None:
 
 
 def _texts(suffix: str, content: str) -> list[str]:
-    """Return the texts of a page in any encoding."""
     if suffix == ".json":
         return [json.dumps(json.loads(content), ensure_ascii=False).replace("\\n", " ")]
     return _Page.of(_without_backslashes(suffix, content)).texts if suffix in MARKUP else [content]
@@ -154,7 +153,6 @@ def _without_backslashes(suffix: str, content: str) -> str:
 
 
 def _words(text: str) -> str:
-    """Return letters and digits: escapes, blanks and line ends may differ between pages."""
     return re.sub(r"[\W_]+", "", text)
 
 

@@ -114,7 +114,6 @@ def _values(attribute: Attribute, reading: Reading) -> list[Any]:
 
 
 def _edge_values(edges: Sequence[float | str]) -> list[Any]:
-    """Return values at edges of bins, and between them."""
     if any(isinstance(e, str) for e in edges):
         read = (
             dt.date.fromisoformat if all(len(str(e)) == len("2020-01-01") for e in edges) else dt.datetime.fromisoformat
@@ -136,7 +135,6 @@ class _SourceReader:
 
     @contextmanager
     def snapshot(self, uri: str) -> Iterator[Snapshot]:
-        """Open a table of the source."""
         with TemporaryDirectory() as scratch:
             opened = self.source.open(uri, self.table, Path(scratch), self.policy.reading)
             with opened as snapshot:
@@ -149,7 +147,6 @@ class _SourceReader:
             yield snapshot
 
     def rows(self, snapshot: Snapshot) -> pa.Table:
-        """Return all rows."""
         coded = [_attribute_with_domain(a, snapshot) for a in self.coded]
         return snapshot.rows(coded, self.carried).read_all().combine_chunks()
 
@@ -200,7 +197,6 @@ def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -
 
 
 def _released_type(snapshot: Snapshot, attribute: Attribute) -> str:
-    """Return the type of released values, or the code of the refusal."""
     try:
         return snapshot.released_type(attribute)
     except DataError as error:
@@ -275,7 +271,6 @@ def _check_absent(read: _SourceReader, uri: str, opened: str, first: pa.Table | 
 
 
 def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: pa.Table, uri: str) -> None:
-    """Change the table while it is open: the change is detected, or the old table is read from a copy."""
     fewer = whole.slice(1)
     with read.snapshot(uri) as snapshot:
         before = read.rows(snapshot)
@@ -295,7 +290,6 @@ def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: 
 
 
 def _refusal_code(ask: Callable[[], object]) -> str | None:
-    """Return the code of a refusal; None if nothing is refused."""
     try:
         with convert_to_assertion("reading a table that changed", RefusedError):
             ask()

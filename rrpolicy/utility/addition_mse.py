@@ -64,8 +64,7 @@ class AdditionMSE:
 
         Raises `PolicyError` (RR239) if a named attribute is not released as sets.
         """
-        from rrpolicy.channels.axes.set_error import addition_mean_squared_error
-        from rrpolicy.channels.axes.sets import Sets
+        from rrpolicy.channels.axes.sets import Sets, addition_mean_squared_error
         from rrpolicy.channels.product.channel import Product
 
         if not isinstance(channel, Product):

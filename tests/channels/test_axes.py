@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
-from rrpolicy.channels.axes.matrix import ColumnSumError, Matrix, invariant_matrix
-from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.matrix import ColumnSumError, Matrix, full_column_rank, invariant_matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Axis, Transition
 from rrpolicy.channels.decoders import Block, IdentityDecoder

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channels.product.packed_cells import PackedCells
+from rrpolicy.channels.product.draw import PackedCells
 from rrpolicy.channels.table import Column
 from rrpolicy.channels.values import (
     canonical_ranks,

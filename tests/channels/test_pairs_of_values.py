@@ -16,7 +16,7 @@ from scipy import stats
 
 from rrpolicy.channels.anatomy import group_assignment
 from rrpolicy.channels.anatomy.channel import QIT, AnatomyChannel
-from rrpolicy.channels.anatomy.pair_groups import PairGroupKind, group_kinds_of_table
+from rrpolicy.channels.anatomy.partition_plan import PairGroupKind, group_kinds_of_table
 from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.cli.main import main
-from rrpolicy.escaping.shell import command_line, shortest_path
+from rrpolicy.escaping.printable import command_line, shortest_path
 
 POLICY = """\
 schema = 1

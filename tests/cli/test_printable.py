@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from rrpolicy.canonical_json import pretty
 from rrpolicy.cli.main import main
-from rrpolicy.escaping.printable import visible
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, visible
 
 ODD = "\x1b[31m\x9b\x7f\u202e\u2066\u200f\u061c\u2028"
 SOFT = ODD[7:]  # what a policy lets a name hold

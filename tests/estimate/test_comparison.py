@@ -26,7 +26,7 @@ from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people
 
 SHARE = "SELECT sex, count(*) FILTER (WHERE ill = 'yes') / count(*) AS ill FROM release GROUP BY sex"

@@ -7,7 +7,7 @@ import pytest
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients, written_pair
 from rrpolicy.utility.simulation import original_shares
 

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from rrpolicy.engine.shared_engine import query_connection
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.estimate.opening import open_release
 
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rrpolicy.escaping.markdown import (
+from rrpolicy.escaping.printable import (
     markdown_cell,
     markdown_code,
     markdown_fence,
     markdown_prose,
+    visible,
 )
-from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
 
 HOSTILE = (

@@ -10,7 +10,7 @@ import pytest
 
 from rrpolicy.bundle.tables.writer import LabelCounter
 from rrpolicy.channels.table import TableSpec
-from rrpolicy.engine.shared_engine import query_connection
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.counts import scan
 from rrpolicy.estimate.opening import open_release

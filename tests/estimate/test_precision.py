@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rrpolicy import PolicyError
-from rrpolicy.channels.axes.set_error import addition_mean_squared_error
+from rrpolicy.channels.axes.sets import addition_mean_squared_error
 from rrpolicy.channels.decoders import Block
 from rrpolicy.estimate.sums.precision import precision
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights

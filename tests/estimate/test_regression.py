@@ -26,7 +26,7 @@ from rrpolicy.estimate.models.scores import solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 
 ATTRIBUTES = """\
 [attributes]

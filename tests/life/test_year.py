@@ -250,7 +250,7 @@ def the_budget_holds_whatever_is_tried(office: Office) -> None:
 
 def two_clones_race_and_one_of_them_is_told(office: Office) -> None:
     office.pull(at="two")
-    from rrpolicy.governance.ledger.git_branch import LedgerBranch
+    from rrpolicy.governance.ledger.ledger_file import LedgerBranch
 
     fetch, raced = LedgerBranch.fetch, list[int | None]()
     words = ("release", "panel.toml", "--push", "origin/main", "--today", SPRING)

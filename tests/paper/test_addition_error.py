@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rrpolicy.channels.axes.set_error import addition_mean_squared_error
-from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.channels.axes.sets import Sets, addition_mean_squared_error
 from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.estimate.weights.sets import set_weights
 

@@ -11,8 +11,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.bundle.manifest import file_digest, sealed_record
-from rrpolicy.canonical_json import pretty
+from rrpolicy.bundle.manifest import sealed_record
+from rrpolicy.canonical_json import file_digest, pretty
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RequirementError

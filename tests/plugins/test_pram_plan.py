@@ -277,7 +277,7 @@ def test_a_workload_is_served_first(make, plan):
 def test_the_optimum_minimises_what_the_error_formula_says(table, plan):
     """Blocks and matrices included: the objective is the formula that the plan prints."""
     from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective
-    from rrpolicy_pram.channel import build
+    from rrpolicy_pram.layout import build
     from rrpolicy_pram.layout_reader import read_layout
 
     options = PramOptions(

@@ -255,7 +255,7 @@ def test_the_optimum_is_that_of_one_attribute_with_as_many_categories(make: Any)
 
 def test_a_workload_of_parts_of_a_group_is_minimised_as_the_error_formula_says(make: Any) -> None:
     from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective
-    from rrpolicy_pram.channel import build
+    from rrpolicy_pram.layout import build
     from rrpolicy_pram.layout_reader import read_layout
 
     options = PramOptions(

@@ -23,8 +23,7 @@ from rrpolicy.mechanism import Task
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
-from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE
-from rrpolicy_rr.options import RandomizedResponseOptions
+from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE, RandomizedResponseOptions
 
 MECHANISMS = {m.name: m for m in (BOTH, QUASI_IDENTIFIERS, SENSITIVE)}
 
@@ -334,7 +333,7 @@ def test_an_outline_loads_no_numpy():
 import sys
 from rrpolicy.policy.model import *
 from rrpolicy_rr.mechanism import BOTH
-from rrpolicy_rr.options import RandomizedResponseOptions
+from rrpolicy_rr.mechanism import RandomizedResponseOptions
 o = RandomizedResponseOptions(workload=[{"marginal": ["sex", "race"]}])
 a = {n: Attribute(n, Role.QUASI_IDENTIFIER, ("a", "b"), release_as=n) for n in ("sex", "race")}
 p = Policy("p", "1.0.0", "o", "u", (), SourceSettings("x"), a, (), MechanismChoice("rr-both", o), (), ReleaseSettings())

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.folder.repository import blob_id, head_commit, repository_root
+from rrpolicy.policy.folder.root import blob_id, head_commit, repository_root
 
 SECRET = "root:SECRET-of-another-file:0:0"
 POLICY = """

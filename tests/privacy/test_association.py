@@ -23,7 +23,7 @@ from rrpolicy.privacy.epsilon.association import cramers_v, largest_cramers_v
 from rrpolicy.privacy.models import pk_anonymity
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions
 from rrpolicy.source.counts import Counts, tabulate
-from rrpolicy.source.sample import MOST, SystematicSampler, systematic_sample
+from rrpolicy.source.run_length import MOST, SystematicSampler, systematic_sample
 
 
 class Table:

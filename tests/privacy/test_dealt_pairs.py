@@ -16,7 +16,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
-from rrpolicy.channels.anatomy.pair_groups import largest_pair_group_size, pair_group_kinds
+from rrpolicy.channels.anatomy.partition_plan import largest_pair_group_size, pair_group_kinds
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement, Role
 from rrpolicy.privacy.anatomy.assessors import assessors

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rrpolicy.channels.axes.exchange import apply_block_exchange
-from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.retention import Retention, apply_block_exchange
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.privacy.disclosure.attribute import attribute_risks

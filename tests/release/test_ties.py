@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rrpolicy.bundle.tables import tie_break
 from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.table import Column, TableSpec
-from rrpolicy.source.uniques import UniqueValueCounter
+from rrpolicy.source.run_length import UniqueValueCounter
 
 COLUMNS = (
     Column("sex", "category", ("f", "m"), "VARCHAR", "sex"),

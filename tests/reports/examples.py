@@ -11,7 +11,6 @@ from rrpolicy.report import (
     AttributePanel,
     CompanionRow,
     Download,
-    Fact,
     FindingRow,
     Histogram,
     MarginalPanel,
@@ -25,13 +24,13 @@ from rrpolicy.report import (
     ReleasedSet,
     Report,
     RiskRow,
-    Section,
     SetPanel,
     Spread,
     Tile,
     Usage,
     UtilityRow,
 )
+from rrpolicy.report_blocks import Fact, Section
 
 HOSTILE = (
     "<script>alert('x')</script>",

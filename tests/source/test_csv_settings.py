@@ -9,7 +9,7 @@ import pytest
 from rrpolicy.drafting.detection import detect_csv_settings, missing_codes
 from rrpolicy.errors import DataError
 from rrpolicy.policy.model import Bins, CsvSettings
-from rrpolicy.source.duckdb.plaintext import CsvTextFile
+from rrpolicy.source.duckdb.delimited import CsvTextFile
 from rrpolicy.source.duckdb.source import DuckDBSource
 
 from .conftest import carried, qi

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.drafting.binning import bin_edges_toml
 from rrpolicy.drafting.demo.source import survey
 from rrpolicy.drafting.draft import draft
 from rrpolicy.drafting.profile import ColumnProfile, QuantileCut
+from rrpolicy.drafting.role_guessing import bin_edges_toml
 from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.source.opening import open_original
 from tests.survey import WAIVED

@@ -12,8 +12,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.drafting.binning import merged_bins, merged_values
 from rrpolicy.drafting.protection import FITS, MODELS
+from rrpolicy.drafting.role_guessing import merged_bins, merged_values
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.engine.scan import double_bits_sql, doubles_from_sortable, sortable_integer_sql
+from rrpolicy.engine.quoting import double_bits_sql, doubles_from_sortable, sortable_integer_sql
 from rrpolicy.errors import RefusedError
 from rrpolicy.source.duckdb import packing, snapshot
 from rrpolicy.source.duckdb.packing import digits

@@ -26,7 +26,7 @@ from rrpolicy.errors import DataError
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.distances import L1, L2, PMSE, ChiSquare, Hellinger, KLDivergence, TotalVariation
 from rrpolicy.utility.draw_counts import CountedRowSink
 from rrpolicy.utility.release_estimates import estimate_shares

@@ -16,7 +16,7 @@ from rrpolicy.finding import Measure
 from rrpolicy.planning.assess import channel_outline
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.losses import (
     NCP,
     ClassificationLoss,

@@ -18,7 +18,7 @@ from rrpolicy.finding import Measure, Standing
 from rrpolicy.planning.plan_result import plan_and_assess
 from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
-from rrpolicy.testing.releases import draw_release, plan_kit_release
+from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.interval_overlap import IntervalOverlap, OverlapOptions, overlap_shares
 
 SEX, REGION = ("f", "m"), ("n", "e", "s")

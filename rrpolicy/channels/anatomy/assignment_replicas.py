@@ -93,14 +93,7 @@ def replica_group_count(counts: Sequence[int], size: int) -> int:
 def simulate_assignments(counts: Sequence[int], size: int, number: int, stream: Stream) -> AssignmentReplicas:
     """Deal an eligible table's values repeatedly.
 
-    Args:
-        counts: records of each sensitive value.
-        size: l.
-        number: of replicas.
-        stream: of bits.
-
-    Raises:
-        ValueError: if the table is not eligible.
+    `counts` are the records of each sensitive value, `size` is l. Raises ValueError if the table is not eligible.
     """
     phases = partition_phases(counts, size)
     left = np.tile(np.asarray(counts, dtype=np.int64), (number, 1))
@@ -174,11 +167,7 @@ def _shortened_phase(phase: PartitionPhase, start: int) -> ShortenedPhase:
 def residue_join_probability(dealt: AssignmentReplicas, counts: Sequence[int], size: int, own: int) -> Array:
     """Return (replicas, values) the chance that a residue joins a given group that lacks it.
 
-    Args:
-        dealt: the replicas.
-        counts: records of each sensitive value.
-        size: l.
-        own: a value that the group holds, whose own last record joins none of them.
+    `own` is a value that the group holds, whose own last record joins none of the groups.
     """
     groups, _ = groups_of(sum(counts), size)
     lacking = groups - np.asarray(counts, dtype=np.float64) + 1

@@ -8,7 +8,7 @@ With two sensitive attributes the records of a group differ in both, and the val
 `st_1` and `st_2`: the pairs of values of one record are not released.
 
 The groups' members are drawn. Given the counts, the groups' sizes are fixed; see
-`rrpolicy.channels.anatomy.group_assignment`, and `rrpolicy.channels.anatomy.pair_groups` for two attributes.
+`rrpolicy.channels.anatomy.partition_plan`.
 
 References:
     Xiao, Tao 2006, "Anatomy: Simple and Effective Privacy Preservation", definition 3 and figure 3.
@@ -21,11 +21,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.channels.anatomy.pair_groups import MAX_COMBINATIONS
-from rrpolicy.channels.anatomy.partition_plan import groups_of
+from rrpolicy.channels.anatomy.partition_plan import MAX_COMBINATIONS, groups_of
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
-from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec, attribute_column
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 
@@ -100,7 +99,7 @@ class AnatomyChannel(Channel):
         Raises:
             ValueError: if a domain is unknown, or l lies outside 2 to the number of sensitive values.
         """
-        columns = {a.name: _sensitive_column(a) for a in attributes}
+        columns = {a.name: attribute_column(a) for a in attributes}
         own = tuple(columns.pop(name) for name in ((sensitive,) if isinstance(sensitive, str) else sensitive))
         taken = {c.name.casefold() for c in (*columns.values(), *own)}
         group = Column(_unused_name("group_id", taken), "group", (), "", "")
@@ -147,18 +146,17 @@ class AnatomyChannel(Channel):
         Cells, if all columns have categories and there cannot be many distinct rows (65,536, or half the records, and
         2^23 at most); see `Product.settle`.
         """
-        from rrpolicy.channels.values import engine_type
+        from rrpolicy.channels.values import with_engine_types
 
-        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in (*self.known, *self.sensitive)]
-        typed = [replace(c, type=engine_type(c)) if c.labels else c for c in typed]
+        typed = with_engine_types((*self.known, *self.sensitive), original.types)
         groups, _ = groups_of(original.records, self.size)
         few = min(max(_FEW_CELLS, original.records // 2), _MANY_CELLS)
         most = math.prod(len(c.labels) for c in (*self.known, *self.sensitive))
         cells = all(c.labels for c in self.known) and min(most, original.records) <= few
         return replace(
             self,
-            known=tuple(typed[: len(self.known)]),
-            sensitive=tuple(typed[len(self.known) :]),
+            known=typed[: len(self.known)],
+            sensitive=typed[len(self.known) :],
             group=replace(self.group, type="INTEGER" if groups < _INTEGERS else "BIGINT"),
             count=replace(self.count, type="INTEGER"),
             sampler="cells" if cells else "records",
@@ -207,16 +205,6 @@ class AnatomyChannel(Channel):
     def discloses(self) -> tuple[str, ...]:
         """Return nothing: only columns and l are described. The facts in the two tables are the release itself."""
         return ()
-
-
-def _sensitive_column(attribute: Attribute) -> Column:
-    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
-    if not attribute.categorical:
-        return Column(name, "carried", (), "", attribute.name, reason)
-    if attribute.domain is None:
-        raise ValueError(f"the domain of '{attribute.name}' is not known")
-    kind: Literal["category", "interval"] = "interval" if attribute.bins is not None else "category"
-    return Column(name, kind, attribute.domain, "", attribute.name, reason)
 
 
 def _unused_name(name: str, taken: set[str]) -> str:

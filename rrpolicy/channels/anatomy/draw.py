@@ -14,12 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.anatomy.group_assignment import (
-    GroupAssignment,
-    SmallInts,
-    assign_groups,
-    assign_pair_groups,
-)
+from rrpolicy.channels.anatomy.group_assignment import GroupAssignment, SmallInts, assign_groups, assign_pair_groups
 from rrpolicy.channels.values import canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.engine.arrays import as_numpy, number_array
 
@@ -35,11 +30,7 @@ _ROWS = 1 << 20
 
 
 def draw_tables(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> None:
-    """Draw once.
-
-    Raises:
-        ValueError: if the table is not eligible.
-    """
+    """Draw once."""
     members = _write_pairs(groups, original, streams, sink) if len(groups.sensitive) > 1 else None
     if members is None:
         counts = original.counts(groups.sensitive[0].attribute).dense()
@@ -56,8 +47,8 @@ def draw_tables(groups: AnatomyChannel, original: Original, streams: Streams, si
 def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, sink: Sink) -> SmallInts:
     """Write the tables of two sensitive attributes, in the order of the groups' numbers.
 
-    Returns:
-        (records,) the group number of each record: all records of the first combination of values, of the second, ….
+    The result is (records,) the group number of each record: all records of the first combination of values, of the
+    second, ….
     """
     counts = original.counts(*(column.attribute for column in groups.sensitive))
     group, held, members = assign_pair_groups(counts, groups.size, streams)
@@ -75,7 +66,6 @@ def _write_pairs(groups: AnatomyChannel, original: Original, streams: Streams, s
 
 
 def _write_st(groups: AnatomyChannel, dealt: GroupAssignment, sink: Sink) -> None:
-    """Write the sensitive table, in the order of the groups' numbers."""
     (column,) = groups.sensitive
     values, rank = sorted_labels(column), canonical_ranks(column).astype(dealt.values.dtype)
     made = np.empty(len(dealt.numbers), dtype=np.int64)
@@ -156,7 +146,6 @@ def _combination_chunks(combination: Ints, n: Ints, order: Ints) -> Iterator[Int
 
 
 def _ranges(start: Ints, n: Ints) -> Ints:
-    """Return start .. start+n-1 of every entry, one after another."""
     ends = np.cumsum(n)
     out: Ints = np.repeat(start - (ends - n), n) + np.arange(int(ends[-1]) if len(ends) else 0)
     return out

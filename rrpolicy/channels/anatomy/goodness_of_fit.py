@@ -16,9 +16,9 @@ the other, l or more, and no value twice.
 - the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
   category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
-Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`): the
-numbers of groups with a value of the one and a value of the other must be equal, too, and a combination's records are
-dealt at random among the groups that hold it.
+Of two sensitive attributes the counts fix the combinations of each group (see
+`rrpolicy.channels.anatomy.partition_plan`): the numbers of groups with a value of the one and a value of the other must
+be equal, too, and a combination's records are dealt at random among the groups that hold it.
 
 The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
 statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.channels.anatomy.pair_groups import group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import groups_of
+from rrpolicy.channels.anatomy.partition_plan import group_kinds_of_table, groups_of
 from rrpolicy.channels.anatomy.released_tables import AnatomyTables, GroupEntries, read_released_tables
 from rrpolicy.channels.product.goodness_of_fit import ConformityStatistics, bennett_surprise, fit_finding
 from rrpolicy.frozen_dataclass import frozen
@@ -58,14 +57,8 @@ def check_fit(
 ) -> Finding:
     """Test a release; see the module.
 
-    Args:
-        groups: the channel of the release.
-        original: the table it was drawn from.
-        qit: distinct rows of the quasi-identifiers' table, with a column `MULTIPLICITY`.
-        st: distinct rows of each sensitive table, likewise.
-
-    Returns:
-        `achieved` is an upper bound of the p-value: 0 if parts that must be equal differ.
+    `qit` and each of `st` have distinct rows with a column `MULTIPLICITY`. The achieved number is an upper bound of the
+    p-value: 0 if parts that must be equal differ.
     """
     evidence = ConformityStatistics()
     tables = read_released_tables(groups, original, qit, st)
@@ -157,13 +150,7 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
 ) -> None:
     """Add co-occurrences of categories and values, pairs of one category in a group, and a category's group numbers.
 
-    Args:
-        attribute: one of the known ones.
-        counts: (categories, k) of the original.
-        names: of the sensitive columns.
-        tables: as released.
-        law: of the deal.
-        evidence: takes the statistics.
+    `counts`: (categories, k) of the original.
     """
     places = tables.known[attribute]
     total = counts.sum(axis=0)
@@ -190,7 +177,6 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
 
 
 def _joint_counts(places: GroupEntries, size: int) -> tuple[Ints, Ints, Ints]:
-    """Return group, code and records of every group and category that meet."""
     key = places.group * size + places.code
     order = np.argsort(key, kind="stable")
     key, n = key[order], places.n[order]
@@ -202,11 +188,7 @@ def _joint_counts(places: GroupEntries, size: int) -> tuple[Ints, Ints, Ints]:
 def _group_number_surprise(group: Ints, code: Ints, size: int, groups: int) -> Array:
     """Return the surprise in the sum of the numbers of each code's groups, as shares of the largest.
 
-    Args:
-        group: (entries,) from 0, each once for a code.
-        code: (entries,) category.
-        size: number of categories.
-        groups: number of groups.
+    `group`: (entries,) from 0, each once for a code; `code`: (entries,) category.
     """
     held = np.bincount(code, minlength=size).astype(np.float64)
     numbers = np.bincount(code, weights=(group + 1.0) / groups, minlength=size)

@@ -6,7 +6,7 @@ its groups. Buckets on a level take turns like cards: the level is a pile in ran
 is shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
 every step.
 
-Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.pair_groups`);
+Of two sensitive attributes the counts fix the combinations of each group (`rrpolicy.channels.anatomy.partition_plan`);
 random are the groups' numbers, and the assignment of a combination's records to its groups.
 
 A pile's order is that of the pile before it, reordered by a permutation that depends only on the groups' ends. These
@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.channels.anatomy.pair_groups import group_kinds_of_table
-from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, partition_phases
+from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, group_kinds_of_table, partition_phases
 from rrpolicy.channels.sampling.shuffle import random_orders, shuffle_values
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Ints
@@ -59,13 +58,7 @@ class GroupAssignment:
 def assign_groups(counts: Sequence[int], size: int, streams: Streams) -> GroupAssignment:
     """Deal a table's records into groups.
 
-    Args:
-        counts: records of each sensitive value.
-        size: l.
-        streams: of the draw.
-
-    Raises:
-        ValueError: if the table is not eligible.
+    `counts` are the records of each sensitive value, `size` is l. Raises ValueError if the table is not eligible.
     """
     values = group_compositions(partition_phases(counts, size), size, len(counts), streams.stream("groups", "ties"))
     groups = len(values)
@@ -87,17 +80,9 @@ def assign_groups(counts: Sequence[int], size: int, streams: Streams) -> GroupAs
 def assign_pair_groups(counts: Counts, size: int, streams: Streams) -> tuple[SmallInts, Ints, SmallInts]:
     """Deal the records of a table with two sensitive attributes.
 
-    Args:
-        counts: of both.
-        size: l.
-        streams: of the draw.
-
-    Returns:
-        (records,) the number of a group and a row of the counts in it, group by group in the order of dealing;
-        and (records,) the group number of each record: all records of the first row of the counts, of the second, ….
-
-    Raises:
-        ValueError: if the table is not eligible.
+    Returns (records,) the number of a group and a row of the counts in it, group by group in the order of dealing; and
+    (records,) the group number of each record: all records of the first row of the counts, of the second, …. Raises
+    ValueError if the table is not eligible.
     """
     kinds = group_kinds_of_table(counts, size)
     held = np.concatenate([np.tile(np.array(kind.held, dtype=np.int64), kind.groups) for kind in kinds])
@@ -135,14 +120,7 @@ def _residue_groups(values: SmallInts, room: Ints, starts: Ints, stream: Stream)
 
 
 def group_compositions(phases: Sequence[PartitionPhase], size: int, values: int, stream: Stream) -> SmallInts:
-    """Return (groups, l) the values of each group, in the order in which groups are made.
-
-    Args:
-        phases: of the schedule.
-        size: l.
-        values: number of values.
-        stream: for ties.
-    """
+    """Return (groups, l) the values of each group, in the order in which groups are made."""
     groups = sum(phase.groups for phase in phases)
     out = np.empty((groups, size), dtype=np.min_scalar_type(max(values - 1, 1)))
     ahead, behind = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
@@ -169,12 +147,8 @@ def group_compositions(phases: Sequence[PartitionPhase], size: int, values: int,
 def _alternate_piles(first: Ints, begin: int, turns: int, out: SmallInts, stream: Stream) -> Ints:
     """Fill in the values that take turns, group by group; return the order of the next or current pile.
 
-    Args:
-        first: (t,) order of the pile that is being dealt.
-        begin: the position on it at which the first group begins.
-        turns: of a group, fewer than t.
-        out: (groups turns,) to be filled.
-        stream: of bits.
+    `first`: (t,) order of the pile that is being dealt; `begin`: the position on it of the first group; `turns`: values
+    of a group, fewer than t; `out`: (groups turns,) to be filled.
     """
     size = len(first)
     taken = min(size - begin, len(out))
@@ -213,9 +187,7 @@ def compose_orders(first: Ints, reorderings: Ints) -> Ints:
 
     In two levels, so that few steps of Python are needed: inside about sqrt(piles) runs, then run upon run.
 
-    Args:
-        first: (t,).
-        reorderings: (piles, t) permutations of places.
+    `first`: (t,); `reorderings`: (piles, t) permutations of places.
     """
     piles, size = reorderings.shape
     run = max(1, math.isqrt(piles))

@@ -62,11 +62,7 @@ def read_released_tables(
 ) -> AnatomyTables | str:
     """Read all tables; or return a difference between parts that must be equal.
 
-    Args:
-        groups: the channel of the release.
-        original: the table they were drawn from.
-        qit: distinct rows with a column `MULTIPLICITY`.
-        st: likewise, of each sensitive column.
+    `qit` and each of `st` have distinct rows with a column `MULTIPLICITY`.
     """
     number, _ = groups_of(original.records, groups.size)
     kept = _LowestGroupEntries(groups, min(number, MAX_GROUPS))
@@ -151,7 +147,6 @@ class _LowestGroupEntries:
         self._parts: dict[str, list[tuple[Any, ...]]] = {name: [] for name in (*own, *self._names)}
 
     def add(self, column: Column, group: Ints, code: Ints, n: Ints) -> None:
-        """Take entries of a column."""
         low = np.flatnonzero(group <= self.groups)
         part = tuple(x.astype(np.uint32) for x in (group[low] - 1, code[low], n[low]))
         self._parts[column.attribute].append(part)
@@ -167,6 +162,5 @@ class _LowestGroupEntries:
 
 
 def _integer_array(column: pa.Array) -> Ints:
-    """Return whole numbers, 0 for null."""
     numbers: Ints = as_numpy(column, absent=0).astype(np.int64)
     return numbers

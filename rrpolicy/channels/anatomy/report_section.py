@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from rrpolicy.channels.anatomy.pair_groups import PairGroupKind, group_kinds_of_table
 from rrpolicy.channels.anatomy.partition_plan import (
+    PairGroupKind,
     PartitionPhase,
+    group_kinds_of_table,
     groups_of,
     largest_eligible,
     partition_phases,
@@ -27,10 +28,7 @@ ORDER = "The table tells which groups were made, in which order: the counts fix 
 def groups_section(groups: AnatomyChannel, records: int, original: Original | None) -> Section:
     """Return the section.
 
-    Args:
-        groups: the channel.
-        records: N.
-        original: the table, for the audit; None for the public page.
+    `original` is None for the public page.
     """
     size, names = groups.size, [own.attribute for own in groups.sensitive]
     number, residues = groups_of(records, size)

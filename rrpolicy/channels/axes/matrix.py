@@ -12,12 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from fractions import Fraction
+from operator import mul
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 from rrpolicy.canonical_json import Json, Value
-from rrpolicy.channels.axes.categories import Domain, category_column, cells_of, check_labels
-from rrpolicy.channels.axes.multi_attribute import Several
-from rrpolicy.channels.axes.rank import full_column_rank
+from rrpolicy.channels.axes.categories import Domain, Several, category_column, cells_of, check_labels
 from rrpolicy.channels.decoders import MatrixDecoder
 from rrpolicy.channels.probability import largest_ratio, smallest_cross_ratio
 from rrpolicy.frozen_dataclass import frozen
@@ -27,6 +26,39 @@ from rrpolicy.serialization.writing import record
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
+
+
+_PRIMES = (2**61 - 1, 2**89 - 1, 2**107 - 1)
+
+
+def full_column_rank(rows: Sequence[Sequence[Fraction]]) -> bool:
+    """Return whether the columns of a matrix are linearly independent.
+
+    The rank modulo a prime never exceeds the rational one, so full rank modulo any prime is proof. It is lower only if
+    the prime divides every maximal minor: lower ranks for three primes of 61 bits and more count as a deficiency.
+    """
+    width = len(rows[0])
+    return len(rows) >= width and any(_rank(rows, prime) == width for prime in _PRIMES)
+
+
+def _rank(rows: Sequence[Sequence[Fraction]], prime: int) -> int:
+    if any(entry.denominator % prime == 0 for row in rows for entry in row):
+        return 0
+    work = [[entry.numerator * pow(entry.denominator, -1, prime) % prime for entry in row] for row in rows]
+    rank = 0
+    for column in range(len(work[0])):
+        found = next((i for i in range(rank, len(work)) if work[i][column]), None)
+        if found is None:
+            return rank  # the caller needs full column rank only
+        work[rank], work[found] = work[found], work[rank]
+        pivot = work[rank]
+        inverse = pow(pivot[column], -1, prime)
+        for row in work[rank + 1 :]:
+            if row[column]:
+                factor = row[column] * inverse % prime
+                row[column:] = [(a - factor * b) % prime for a, b in zip(row[column:], pivot[column:], strict=True)]
+        rank += 1
+    return rank
 
 
 def invariant_matrix(
@@ -40,16 +72,8 @@ def invariant_matrix(
 
     An empty category (share 0) is never released: its row is 0. Its own column stays stochastic.
 
-    Args:
-        marginal: pi, exact; sums to 1.
-        start: P, square and column-stochastic, rows of exact entries.
-        digits: decimals of the flows; None for none.
-
-    Returns:
-        the rows of R.
-
-    Raises:
-        ValueError: if the marginal or the start is none, or `digits` leave no room on the diagonal.
+    `marginal` is pi, exact; `start` is P, square and column-stochastic, in rows of exact entries. Raises ValueError if
+    `digits` leave no room on the diagonal.
     """
     size = len(marginal)
     if sum(marginal) != 1 or min(marginal) < 0:
@@ -173,7 +197,7 @@ class Matrix(Several):
             raise ValueError("an invariant matrix releases the original categories")
         if pi is not None and (len(pi) != self.original_size or sum(pi) != 1 or min(pi) < 0):
             raise ValueError("a marginal must hold the proportion of each category, in sum 1")
-        if pi is not None and any(sum(map(_matrix_product, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
+        if pi is not None and any(sum(map(mul, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
             raise ValueError("the matrix does not keep its marginal")
 
     @classmethod
@@ -229,11 +253,6 @@ class Matrix(Several):
         entries = invariant_matrix(marginal, start if size > 1 else [[Fraction(1)]], digits)
         column = category_column(attribute, labels, release_as)
         return cls((Domain(attribute, tuple(labels)),), (column,), entries, of, tuple(marginal))
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of rows of P."""
-        return math.prod(len(column.labels) for column in self.released)
 
     def original_label(self, code: int) -> Value | tuple[Value, ...]:
         """Return the category of a column of P; a tuple if attributes are coupled."""
@@ -311,7 +330,3 @@ def _apply_matrix(matrix: Array, x: Array, axis: int) -> Array:
     import numpy as np
 
     return np.moveaxis(np.tensordot(matrix, x, axes=(1, axis)), 0, axis)
-
-
-def _matrix_product(a: Fraction, b: Fraction) -> Fraction:
-    return a * b

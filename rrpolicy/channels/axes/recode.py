@@ -9,15 +9,13 @@ Nothing is drawn, so values are hidden only by the groups themselves: the guaran
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.categories import Domain, check_labels
-from rrpolicy.channels.axes.multi_attribute import Several
+from rrpolicy.channels.axes.categories import Domain, Several, check_labels
 from rrpolicy.channels.axes.partition import Boxes, Levels, Rule
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.channels.table import Column
@@ -100,11 +98,6 @@ class Recode(Several):
         released = tuple(replace(c, labels=names) for c, names in zip(described, labels, strict=True))
         classes = None if suppressed is None else tuple(sorted(tuple(map(int, c)) for c in suppressed))
         return cls(tuple(original), released, tuple(groups), Levels(suppressed is not None, classes))
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of combinations of released labels, whether they can occur or not."""
-        return math.prod(len(column.labels) for column in self.released)
 
     @property
     def suppressed_row(self) -> tuple[Value, ...] | None:

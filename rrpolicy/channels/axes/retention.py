@@ -14,15 +14,45 @@ from itertools import compress, product
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.categories import Domain, category_column, cells_of
-from rrpolicy.channels.axes.exchange import apply_block_exchange
-from rrpolicy.channels.axes.multi_attribute import Several
+from rrpolicy.channels.axes.categories import Domain, Several, category_column, cells_of
 from rrpolicy.channels.decoders import Block, RetentionDecoder
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.source.counts import Array, Codes, Ints
+
+
+def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:
+    """Return (p - q) I + q J applied along an axis of an array, block by block; x is not changed.
+
+    No sum of parts of unequal sign if p >= q, so that zeros stay 0; below, the matrix is written out.
+
+    `parts` has (positions, p, q) of each block.
+    """
+    import numpy as np
+
+    if len(parts) == 1 and parts[0][1] >= parts[0][2]:
+        ((_, p, q),) = parts
+        total: Array = x.sum(axis=axis, keepdims=True)
+        total = q * total
+        out: Array = (p - q) * x
+        out += total
+        return out
+    moved = np.moveaxis(np.asarray(x, dtype=np.float64), axis, 0)
+    released = np.empty_like(moved)
+    for members, p, q in parts:
+        part = moved[list(members)]
+        if p >= q:
+            total = q * part.sum(axis=0)
+            part *= p - q
+            part += total
+        else:
+            matrix = np.full((len(members), len(members)), q)
+            np.fill_diagonal(matrix, p)
+            part = np.tensordot(matrix, part, axes=1)
+        released[list(members)] = part
+    return np.moveaxis(released, 0, axis)
 
 
 @frozen
@@ -111,11 +141,6 @@ class Retention(Several):
         columns = tuple(category_column(d.attribute, d.labels, n) for d, n in zip(domains, names, strict=True))
         parts = tuple(Block(tuple(sorted(m)), Fraction(1) if len(m) == 1 else keep) for m, keep in blocks)
         return cls(tuple(domains), columns, parts)
-
-    @property
-    def released_size(self) -> int:
-        """Return the number of categories, or of combinations of them."""
-        return self.original_size
 
     def with_retention(self, retention: Fraction) -> Self:
         """Return the axis with one retention probability in all its blocks."""

@@ -39,9 +39,7 @@ class SetInclusionMatrix:
 def pair_moments(axis: Sets, c: Array) -> tuple[Array, Array]:
     """Return (S, S) the expected number of sets with two values, and the variance; on the diagonal, with one value.
 
-    Args:
-        axis: the sets.
-        c: (S,) records by original value.
+    `c`: (S,) records by original value.
     """
     size, drawn = axis.original_size, axis.set_size - 1
     one = float(axis.other_included)
@@ -62,11 +60,7 @@ def sum_moments(axes: Sequence[Axis], place: int, c: Array, f: Array) -> tuple[f
     Given the other axes' released values and the record's own value v, the sum over a set is f_v and the sum of l-1
     draws without replacement from the others: a mean and a variance in closed form (Cochran 1977, section 2.5).
 
-    Args:
-        axes: one of them releases sets.
-        place: of that one.
-        c: records by original values of the axes.
-        f: by released values, of the sets by their values.
+    `c` are records by original values of the axes; `f` is by released values, of the sets by their values.
     """
     axis = axes[place]
     assert isinstance(axis, Sets)

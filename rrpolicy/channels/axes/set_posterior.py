@@ -35,12 +35,7 @@ MOST_PAIRS = 1 << 28
 def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
     """Return c_u / (c_u + the l-1 smallest other c_w), the largest posterior of the own value over all sets.
 
-    Args:
-        prior: (…, S) shares or counts; zero if a value does not occur.
-        set_size: l.
-
-    Returns:
-        (…, S); 0 if c_u is 0.
+    `prior`: (…, S) shares or counts, zero if a value does not occur. The result is (…, S), 0 if c_u is 0.
     """
     total = prior + smallest_other_sum(prior, set_size - 1)
     out: Array = np.divide(prior, total, out=np.zeros_like(total, dtype=np.float64), where=prior > 0)
@@ -50,12 +45,7 @@ def worst_posterior(prior: Array | Ints, set_size: int) -> Array:
 def smallest_other_sum(prior: Array | Ints, drawn: int) -> Array:
     """Return the sum of the `drawn` smallest c_w other than the value's own.
 
-    Args:
-        prior: (…, S) shares or counts.
-        drawn: fewer than S.
-
-    Returns:
-        (…, S); 0 or more.
+    `prior`: (…, S) shares or counts; `drawn` is fewer than S. The result is (…, S), 0 or more.
     """
     others: Array = np.maximum(_smallest_sum(prior, drawn), 0.0)
     return others
@@ -83,9 +73,7 @@ def leading_value_probability(size: int, set_size: int) -> tuple[Fraction, ...]:
     All l-1 others of its set are then among the S-i values that are less likely. So an attacker who names the likeliest
     value of a set is right with the sum over i of this probability times the i-th largest c.
 
-    Args:
-        size: S.
-        set_size: l.
+    `size` is S, `set_size` is l.
     """
     return tuple(Fraction(comb(size - i, set_size - 1), comb(size - 1, set_size - 1)) for i in range(1, size + 1))
 
@@ -100,12 +88,7 @@ def best_guess_accuracy(prior: Array, set_size: int) -> Array:
 def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
     """Return lower and upper bounds of the expected posterior of each value, for a record that has it.
 
-    Args:
-        prior: (…, S) shares.
-        set_size: l.
-
-    Returns:
-        (…, S) each, equal if exact; 0 if c_u is 0.
+    `prior`: (…, S) shares, `set_size` is l. Both results are (…, S), equal if exact; 0 if c_u is 0.
     """
     if can_list_sets(prior, set_size):
         exactly = prior * _mean_ratio_over_sets(None, prior, set_size)
@@ -120,13 +103,8 @@ def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, A
     With w = c it is 1; with w the shares among records of anywhere, it is the probability, over c_u, that u is read
     from one of them; with w = c on some values and 0 elsewhere, the posterior of these taken together.
 
-    Args:
-        weight: (…, S) w, 0 or more.
-        prior: (…, S) c, shares.
-        set_size: l.
-
-    Returns:
-        (…, S) each, equal if exact; 0 if c_u is 0. Beyond `MOST_PAIRS` the upper one is infinite.
+    `weight`: (…, S) w, 0 or more; `prior`: (…, S) c, shares. Both results are (…, S), equal if exact; 0 if c_u is 0.
+    Beyond `MOST_PAIRS` the upper one is infinite.
     """
     if can_list_sets(prior, set_size):
         exactly = np.where(prior > 0, _mean_ratio_over_sets(weight, prior, set_size), 0.0)
@@ -143,15 +121,8 @@ def exact_ratio(weight: Sequence[int], prior: Sequence[int], own: int, set_size:
 
     Sets with the same sums count together: sums are built value by value.
 
-    Args:
-        weight: (S,) w, over any denominator.
-        prior: (S,) c, as counts.
-        own: u, with a positive count.
-        set_size: l.
-        most: the most sums that are built.
-
-    Returns:
-        None if it takes more.
+    `weight`: (S,) w, over any denominator; `prior`: (S,) c, as counts; `own`: u, with a positive count. None if it
+    takes more than `most` sums.
     """
     others = [(c, w) for v, (c, w) in enumerate(zip(prior, weight, strict=True)) if v != own and (c or w)]
     nothing = len(prior) - 1 - len(others)

@@ -17,16 +17,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
-from rrpolicy.canonical_json import Value
-from rrpolicy.channels.axes.categories import Domain, cells_of
-from rrpolicy.channels.axes.multi_attribute import Several
+from rrpolicy.canonical_json import Value, exact
+from rrpolicy.channels.axes.categories import Domain, Several, cells_of
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.report_blocks import Section
+from rrpolicy.report_blocks import Fact, Section, figure
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -249,7 +248,6 @@ class Sets(MixedIn, Several):
         return float(1 + spread / (1 - self.other_included) ** 2)
 
     def _spread(self, marked: int) -> Fraction:
-        """Return the variance of the number of marked other values in a set."""
         others = self.original_size - 1
         if others == 1:
             return Fraction(0)
@@ -258,11 +256,70 @@ class Sets(MixedIn, Several):
 
     def sections(self, records: int) -> tuple[Section, ...]:
         """Return the way in which sets hide values, in plain words, and the loss of accuracy."""
-        from rrpolicy.channels.axes.set_report_section import sets_section
-
         return (sets_section(self, records),)
 
 
 def list_entry_column(column: Column) -> Column:
     """Return the column of a list column's entries."""
     return replace(column, kind="category", type=column.type.removesuffix(_LIST))
+
+
+def addition_mean_squared_error(
+    values: int, set_size: int, records: int, target: Literal["table", "population"]
+) -> Fraction | float:
+    """Return the mean over the values of the expected squared error of an estimated share (Sei, Ohsuga, eq. 19).
+
+    Infinite if every set holds every value.
+
+    Args:
+        values: S.
+        set_size: l.
+        records: n.
+        target: this table, or a uniform population.
+    """
+    if set_size == values:
+        return math.inf
+    if target == "table":
+        return Fraction((values - 1) * (set_size - 1), records * values * (values - set_size))
+    return Fraction(set_size * (values - 1) ** 2, records * (values - set_size) * values**2)
+
+
+def sets_section(axis: Sets, records: int) -> Section:
+    """Return the section of one axis."""
+    size, l = axis.original_size, axis.set_size
+    shown = " with ".join(axis.attributes)
+    what = "values" if len(axis.attributes) == 1 else "combinations"
+    if axis.silent:
+        said = (
+            f"Every record releases all {size} {what} of {shown}: the set says nothing of the record, and no count of "
+            f"{shown} can be estimated. Who knows how common the {what} are guesses as well as without the release."
+        )
+        return Section(f"Sets of {shown}", (said,), (Fact(f"Different {what}", figure(size)),))
+    how = (
+        f"Every record releases {l} different {what} of {shown}: its own, and {l - 1} drawn at random from the"
+        f" {size - 1} others, each as likely as any: P_E = (l-1)/(|S|-1) is the chance of each. They stand in a fixed"
+        " order, so that their places say nothing."
+    )
+    warning = (
+        f"A set says for certain that its record has none of the {size - l} {what} that it does not hold. Who knows"
+        f" which {what} go with a person's other columns can rule out more: the findings say how far that goes."
+    )
+    errors = (
+        "The mean squared error is the expected square of how far an estimated share lies off, on average over the"
+        f" {what}; of the population it also counts the chance by which the table was sampled. Of a part of the records"
+        " it is larger, as many times as the part is smaller than the whole."
+    )
+    table = addition_mean_squared_error(size, l, records, "table")
+    population = addition_mean_squared_error(size, l, records, "population")
+    facts = (
+        Fact(f"Different {what}", figure(size)),
+        Fact(f"{what.capitalize()} in each set", figure(l)),
+        Fact("Chance that a set holds a given other one", exact(axis.other_included)),
+        Fact("Mean squared error of a share of this table", _error_text(table)),
+        Fact("Mean squared error of a share of a uniform population", _error_text(population)),
+    )
+    return Section(f"Sets of {shown}", (how, warning, errors), facts)
+
+
+def _error_text(squared: Fraction | float) -> str:
+    return f"{figure(float(squared), 4)}; its root is {figure(100 * math.sqrt(squared), 2)} percentage points"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.decoders import Decoder, IdentityDecoder
-from rrpolicy.channels.table import Column, TableSpec, carried_first
+from rrpolicy.channels.table import Column, TableSpec, attribute_column, carried_first
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 from rrpolicy.serialization.reading import MalformedError, read
@@ -37,12 +37,9 @@ class _DescribableAxis(Protocol):
 
 def _with_engine_types(axis: Axis, types: Mapping[str, str]) -> Axis:
     """Return the axis with the engine types of its released labels, if its columns can be described."""
-    from rrpolicy.channels.values import engine_type
+    from rrpolicy.channels.values import with_engine_types
 
-    if not isinstance(axis, _DescribableAxis):
-        return axis
-    known = [replace(c, type=types.get(c.attribute, c.type)) for c in axis.columns()]
-    return axis.with_columns([replace(c, type=engine_type(c)) if c.labels else c for c in known])
+    return axis.with_columns(with_engine_types(axis.columns(), types)) if isinstance(axis, _DescribableAxis) else axis
 
 
 def _with_column_descriptions(axis: Axis, attributes: Mapping[str, Attribute]) -> Axis:
@@ -113,7 +110,7 @@ class Product(Channel):
         built, carried = [], []
         for a in attributes:
             if not a.categorical:
-                carried.append(Column(a.release_as or a.name, "carried", (), "", a.name, a.assume_unlinkable))
+                carried.append(attribute_column(a))
             elif a.name not in own or own[a.name].attributes[0] == a.name:
                 built.append(_with_column_descriptions(own.get(a.name) or _carried_column(a), stated))
         columns = [*(c for axis in built for c in axis.columns()), *carried]

@@ -17,16 +17,11 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 import pyarrow as pa
 
-from rrpolicy.channels.product.packed_cells import PackedCells
 from rrpolicy.channels.sampling.persistent_noise import PersistentNoise
-from rrpolicy.channels.values import (
-    canonical_order,
-    canonical_ranks,
-    dictionary_array,
-    sorted_labels,
-)
+from rrpolicy.channels.values import canonical_order, canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.concurrency import map_in_order
 from rrpolicy.engine.arrays import as_numpy, number_array
+from rrpolicy.source.counts import Ints
 from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 
 if TYPE_CHECKING:
@@ -37,6 +32,90 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Policy
     from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import DrawnBlock, Original, RecordBlock
+
+
+_WORD = 62
+_DENSE = 1 << 16
+
+
+class PackedCells:
+    """Counts over cells, each with one code a slot; the first slot is most significant in the order.
+
+    Attributes:
+        sizes: codes of each slot lie in [0, size).
+        words: each (cells,) packed codes.
+        n: (cells,) records.
+    """
+
+    def __init__(self, sizes: Sequence[int], codes: Sequence[Ints], n: Ints) -> None:
+        """Pack codes.
+
+        `codes` has one (cells,) array a slot; `n` is (cells,) records.
+        """
+        self.sizes = tuple(sizes)
+        self._where: list[tuple[int, int]] = []
+        self._bits: list[int] = []
+        self._place()
+        self.n = n.astype(np.int64, copy=False)
+        self.words = [np.zeros(len(n), dtype=np.int64) for _ in self._bits]
+        for (word, shift), part in zip(self._where, codes, strict=True):
+            self.words[word] |= part.astype(np.int64) << shift
+
+    def _place(self) -> None:
+        """Give every slot a word and the bits for its codes, from the last slot to the first."""
+        places: list[tuple[int, int]] = []
+        word, shift = 0, 0
+        for size in reversed(self.sizes):
+            bits = (size - 1).bit_length()
+            if shift + bits > _WORD:
+                self._bits.append(shift)
+                word, shift = word + 1, 0
+            places.append((word, shift))
+            shift += bits
+        self._bits.append(shift)
+        self._where = places[::-1]
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    def slot(self, slot: int, part: slice = slice(None)) -> Ints:
+        """Return (cells,) the codes of a slot; or those of a part of the cells."""
+        word, shift = self._where[slot]
+        return (self.words[word][part] >> shift) & ((1 << (self.sizes[slot] - 1).bit_length()) - 1)
+
+    def replace(self, slot: int, parent: Ints, codes: Ints, n: Ints) -> None:
+        """Split cells: part i is of cell parent[i], with code codes[i] in the slot and n[i] records."""
+        where, shift = self._where[slot]
+        others = ~(((1 << (self.sizes[slot] - 1).bit_length()) - 1) << shift)
+        self.words = [word[parent] for word in self.words]
+        self.words[where] &= others
+        self.words[where] |= codes.astype(np.int64) << shift
+        self.n = n
+
+    def merge(self) -> None:
+        """Add up equal cells and sort them."""
+        if len(self.words) == 1 and 1 << self._bits[0] <= 2 * len(self.n) + _DENSE:
+            total = np.zeros(1 << self._bits[0], dtype=np.int64)
+            np.add.at(total, self.words[0], self.n)
+            self.words = [np.flatnonzero(total)]
+            self.n = total[self.words[0]]
+            return
+        self.sort()
+        new = np.ones(len(self.n), dtype=bool)
+        new[1:] = False
+        for word in self.words:
+            new[1:] |= word[1:] != word[:-1]
+        starts = np.flatnonzero(new)
+        if len(starts) < len(self.n):
+            self.words = [word[starts] for word in self.words]
+            self.n = np.add.reduceat(self.n, starts)
+
+    def sort(self) -> None:
+        """Put cells in the order of their codes, the first slot first."""
+        order = np.argsort(self.words[0]) if len(self.words) == 1 else np.lexsort(self.words)
+        self.words = [word[order] for word in self.words]
+        self.n = self.n[order]
+
 
 TABLE = "data"
 _BATCH = 1 << 16
@@ -79,15 +158,9 @@ def draw_block(product: Product, policy: Policy, streams: Streams, block: Record
     Counts are split if rows repeat often, and records are randomised one by one if they do not, or if axes release more
     than labels.
 
-    Args:
-        product: the channel.
-        policy: with the meaning of codes, its domains known.
-        streams: of the draw.
-        block: its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
-            and the carried columns, the last column their counts; `BLOCK` records, except for the last block.
-
-    Returns:
-        Released rows, sorted by the carried columns only, and the multiplicity of each; None for once.
+    `block` has its number in the canonical order of the original rows, and its distinct rows over the axes' attributes
+    and the carried columns, the last column their counts. It has `BLOCK` records, except for the last block. Returns
+    released rows, sorted by the carried columns only, and the multiplicity of each; None for once.
     """
     number, rows = block
     n = as_numpy(rows.column(rows.num_columns - 1))
@@ -122,7 +195,6 @@ def _persistent_values(series: PersistentNoise, people: PersonMarks, axis: Axis,
 
 
 def _randomise_cells(product: Product, cells: PackedCells, streams: Sequence[Stream]) -> None:
-    """Randomise counts, axis after axis."""
     for slot, (axis, stream) in enumerate(zip(product.axes, streams, strict=True)):
         parent, released, count = axis.split(cells.slot(slot), cells.n, stream)
         cells.replace(slot, parent, flatten(released, released_shape(axis)), count)
@@ -184,10 +256,7 @@ def _randomise_records(
 def randomise_each(axis: Axis, codes: Ints, stream: Stream) -> Codes:
     """Return (records, width) released codes of records one by one: cells of one record each.
 
-    Args:
-        axis: the randomising axis.
-        codes: (records,) original codes.
-        stream: of this axis only.
+    `codes`: (records,) original codes.
     """
     _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), stream)
     return released
@@ -204,7 +273,6 @@ def _column_codes(column: pa.Array | pa.ChunkedArray) -> Ints:
 
 
 def _repeat_rows(rows: pa.RecordBatch, n: Ints) -> pa.RecordBatch:
-    """Return each row repeated by its count."""
     return rows if len(n) == int(n.sum()) else rows.take(number_array(np.repeat(np.arange(len(n)), n)))
 
 
@@ -300,13 +368,7 @@ class _IdentifiesUnits(Protocol):
 
 
 def distinct_row_counts(original: Original, coded: Sequence[str], carried: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """Yield the original's distinct rows, with their multiplicities, sorted by the carried values, then by the codes.
-
-    Args:
-        original: the table.
-        coded: names of categorical attributes.
-        carried: names of the others.
-    """
+    """Yield the original distinct rows with multiplicities, sorted by the carried values, then by the codes."""
     if isinstance(original, _CountsRows):
         yield from original.tally(*coded, *carried)
         return

@@ -16,9 +16,9 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from rrpolicy.channels.axes.categories import Several
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
-from rrpolicy.channels.axes.multi_attribute import Several
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
@@ -44,18 +44,9 @@ def expected_squared_error(
 ) -> float | None:
     """Return E||pi^ - pi||^2 of a marginal's proportions, over the draws of a release.
 
-    Args:
-        product: the channel.
-        original: the table, its counts over at least the attributes that matter, or only N.
-        attributes: of the marginal; by default all randomised ones, which gives the whole table's error for this table.
-        target: the proportions of this table (a census), or of the population that its records are a sample of.
-
-    Returns:
-        None if N and the channel do not determine it and the counts are not available.
-
-    Raises:
-        DataError: RR335 if the released values do not determine the marginal.
-        ValueError: if an attribute is not on an axis.
+    `attributes` are by default all randomised ones, which gives the whole table's error. `target` is this table (a
+    census), or the population that its records are a sample of. None if N and the channel do not determine it and the
+    counts are not available. Raises DataError (RR335) if the released values do not determine the marginal.
     """
     import numpy as np
 
@@ -108,17 +99,9 @@ def randomised_attributes(product: Product) -> tuple[str, ...]:
 def weight_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     """Return h(v) = sum_u P[u,v] ||L[., u]||^2 of an axis for the estimate of a marginal.
 
-    Args:
-        axis: sets, or any whose released values can be listed.
-        attributes: of the marginal. None of the axis: its weights are 1, and so is h. Some of coupled ones: L estimates
-            their sums.
-
-    Returns:
-        a constant if h is one, else (original_size,).
-
-    Raises:
-        DataError: RR335 if the matrix cannot be inverted.
-        ValueError: if the axis does not list its released values.
+    If the axis has none of the attributes, its weights are 1, and so is h; of some of coupled ones L estimates the
+    sums. Returns a constant if h is one, else (original_size,). Raises DataError (RR335) if the matrix cannot be
+    inverted, ValueError if the axis does not list its released values.
     """
     import numpy as np
 
@@ -144,12 +127,7 @@ def weight_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
 
 
 def axis_codes(counts: Counts, axes: Sequence[Axis]) -> list[Ints]:
-    """Return the original cell of each row of counts on each axis; coupled attributes share one.
-
-    Args:
-        counts: over the attributes of the axes, in their order.
-        axes: those axes.
-    """
+    """Return the original cell of each row of counts on each axis; coupled attributes share one."""
     import numpy as np
 
     codes, place = [], 0
@@ -176,7 +154,6 @@ def _attribute_counts(original: Original | Counts, attributes: Sequence[str]) ->
 
 
 def _domain_sizes(axis: Axis) -> tuple[int, ...]:
-    """Return the number of original categories of each attribute of an axis."""
     if isinstance(axis, Several):
         return tuple(len(domain.labels) for domain in axis.original)
     if len(axis.attributes) == 1:
@@ -229,7 +206,6 @@ def _informative_part(axis: Axis, shape: tuple[int, ...]) -> tuple[Ints, Ints]:
 
 
 def _target_matrix(axis: Axis, wanted: frozenset[str]) -> Array:
-    """Return (original_size, cells of the marginal): the cell of the marginal for each original cell."""
     import numpy as np
 
     targets: Array = np.ones((1, 1))
@@ -247,10 +223,5 @@ def _has_listed_values(axis: Axis) -> Transition:
 
 def _singular_error(axis: Axis) -> DataError:
     names = ", ".join(f"'{name}'" for name in axis.attributes)
-    return DataError(
-        Problem(
-            "RR335",
-            f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart",
-            hint="change the matrix, or raise its keep probability above 1/d",
-        )
-    )
+    message = f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart"
+    return DataError(Problem("RR335", message, hint="change the matrix, or raise its keep probability above 1/d"))

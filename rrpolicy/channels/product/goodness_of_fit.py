@@ -88,13 +88,7 @@ class ConformityStatistics:
 def check_fit(product: Product, original: Original, reader: pa.RecordBatchReader) -> Finding:
     """Test a release; see the module.
 
-    Args:
-        product: the channel of the release.
-        original: the table from which it was drawn.
-        reader: distinct released rows with a column `MULTIPLICITY`.
-
-    Returns:
-        `achieved` is an upper bound of the p-value: 0 if parts that must be equal differ.
+    The achieved number is an upper bound of the p-value: 0 if parts that must be equal differ.
     """
     tested = [slot for slot, axis in enumerate(product.axes) if _has_listed_values(axis)]
     evidence = ConformityStatistics()
@@ -162,7 +156,6 @@ def _exact_mismatch(product: Product, original: Original, released: ReleasedCoun
 def _test_joint_table(
     product: Product, original: Original, subset: Subset, observed: Ints, evidence: ConformityStatistics
 ) -> None:
-    """Add the statistics of one joint table."""
     axes = [product.axes[slot] for slot in subset]
     if len(set(subset)) < len(subset):
         _test_pairs(axes[0], original, observed, evidence)
@@ -248,11 +241,7 @@ def _less_noisy_expectation(axes: Sequence[Axis], c: Array, places: Sequence[int
 def bennett_surprise(deviation: Array, variance: Array, width: float, scale: Array) -> Array:
     """Return -log of Bennett's bound of one tail; 0 if there is no deviation.
 
-    Args:
-        deviation: of the statistics from their means.
-        variance: exact variances, up to rounding.
-        width: b, of every summand.
-        scale: of rounding errors.
+    `width` is b, of every summand; `variance` is exact up to rounding; `scale` is that of rounding errors.
     """
     x = np.maximum(np.abs(deviation) - _ROUNDING * (1 + scale), 0.0) / width
     v = (variance + _ROUNDING * scale) / width**2
@@ -266,8 +255,7 @@ def bennett_surprise(deviation: Array, variance: Array, width: float, scale: Arr
 def deterministic_finding(wrong: str | None) -> Finding:
     """Return the finding of a deterministic release.
 
-    Args:
-        wrong: a part that does not follow from the original; None if there is none.
+    `wrong` is a part that does not follow from the original.
     """
     return Finding(
         code="conforms",
@@ -292,11 +280,7 @@ def fit_finding(
 ) -> Finding:
     """Return the finding.
 
-    Args:
-        evidence: of all statistics.
-        wrong: a difference between parts that must be equal.
-        untested: parts that could not be tested.
-        reference: for the bounds.
+    `wrong` is a difference between parts that must be equal.
     """
     achieved = Measure(evidence.bound(), Standing.UPPER_BOUND) if wrong is None else Measure(0.0, Standing.EXACT)
     if wrong is not None or achieved.value < FALSE_ALARM:

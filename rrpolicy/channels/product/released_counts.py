@@ -64,7 +64,6 @@ class ReleasedCounts:
     """The counts of a release.
 
     Attributes:
-        records: number of records.
         problem: why it cannot come from the channel for any original; None if nothing is wrong.
         counts: joint counts of axes, flat in C order. Of an axis of sets: the number of sets with each value; of one
             that
@@ -87,12 +86,8 @@ def count_released_rows(
 ) -> ReleasedCounts:
     """Read distinct rows with a column `MULTIPLICITY` in one pass.
 
-    Args:
-        product: their channel.
-        reader: the rows, under the released names.
-        subsets: the axes whose joint counts are required; places behind the last axis are those of `carried`.
-        whole: axes of sets of which each set counts as one value, by their place.
-        carried: carried columns that are counted as well.
+    `subsets` are the axes whose joint counts are required; places behind the last axis are those of `carried`. Of the
+    `whole` axes of sets each set counts as one value.
     """
     if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
         return ReleasedCounts(0, "the released columns are not the promised ones", {}, None)

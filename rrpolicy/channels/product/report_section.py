@@ -9,13 +9,59 @@ import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
-from rrpolicy.channels.class_sizes import class_section, count_class_sizes
-from rrpolicy.report_blocks import Section, figure
+from rrpolicy.report_blocks import Fact, Section, figure, percent
+from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
+
+
+_EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
+
+
+def count_class_sizes(codes: Codes, n: Ints) -> Ints:
+    """Return (classes,) the records of each distinct row."""
+    member, classes = number_rows(codes.T, len(codes))
+    return np.bincount(member, weights=n, minlength=classes).astype(np.int64)
+
+
+def class_section(sizes: Ints, suppressed: int, records: int, loss: float) -> Section:
+    """Return the section on the number of records by size of their class."""
+    many = len(sizes)
+    facts = (
+        Fact("Classes", figure(many)),
+        Fact("Records in the smallest class", figure(min(sizes.tolist(), default=0))),
+        Fact("Records in a class on average", figure(float(sizes.mean()) if many else 0, 4)),
+        Fact("Records in the largest class", figure(max(sizes.tolist(), default=0))),
+        Fact(
+            "Suppressed records, released as *",
+            f"{figure(suppressed)} of {figure(records)} ({percent(suppressed / max(records, 1))})",
+        ),
+        Fact("Loss (NCP), mean over the columns", figure(loss, 4)),
+    )
+    rows, shares = _size_histogram(sizes, records)
+    header = ("Records in the class", "Classes", "Records")
+    return Section("Class sizes", (), facts, header, rows, shares, "Share of records")
+
+
+def _size_histogram(sizes: Ints, records: int) -> tuple[tuple[tuple[str, ...], ...], tuple[float, ...]]:
+    rows, shares = [], []
+    for low, high in zip(_EDGES, (*_EDGES[1:], None), strict=True):
+        here = (sizes >= low) & (sizes < high) if high is not None else sizes >= low
+        if here.any():
+            span = (
+                f"{figure(low)} or more"
+                if high is None
+                else figure(low)
+                if high == low + 1
+                else f"{figure(low)} to {figure(high - 1)}"
+            )
+            rows.append((span, figure(int(here.sum())), figure(int(sizes[here].sum()))))
+            shares.append(float(sizes[here].sum()) / max(records, 1))
+    return tuple(rows), tuple(shares)
+
 
 _SHOWN = 60
 HOW = (
@@ -32,9 +78,7 @@ LOST = (
 def recode_sections(product: Product, original: Original | None) -> tuple[Section, ...]:
     """Return the sections of a channel that recodes.
 
-    Args:
-        product: the channel.
-        original: the table, for the audit page: losses, class sizes and suppressed records; None for the public one.
+    `original` is None for the public page.
     """
     recoded = [axis for axis in product.axes if isinstance(axis, Recode)]
     if not recoded:
@@ -57,8 +101,6 @@ class _ReleasedLabels:
     """The released labels of a table's records.
 
     Attributes:
-        records: N.
-        suppressed: records that are suppressed.
         sizes: (classes,) records of each class of the others, by the recoded columns alone.
     """
 
@@ -78,12 +120,10 @@ class _ReleasedLabels:
         self.sizes = count_class_sizes(self._codes[kept], self._n[kept])
 
     def of(self, column: int) -> Ints:
-        """Return (labels,) the number of records released with each label of a column."""
         labels = [len(released.labels) for axis in self._recoded for released in axis.released][column]
         return np.bincount(self._codes[:, column], weights=self._n, minlength=labels).astype(np.int64)
 
     def losses(self) -> list[float]:
-        """Return the mean penalty of each column."""
         found = []
         columns = [pair for axis in self._recoded for pair in zip(axis.original, axis.of_labels, strict=True)]
         for place, (domain, groups) in enumerate(columns):

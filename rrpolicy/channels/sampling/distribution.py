@@ -41,8 +41,7 @@ class DiscreteDistribution:
     def of(cls, column: Mapping[int, Fraction]) -> DiscreteDistribution:
         """Return the law of a matrix column. Zero entries are left out: they can never be drawn.
 
-        Raises:
-            ValueError: if an entry is negative or the column does not sum to exactly 1.
+        Raises ValueError if an entry is negative or the column does not sum to exactly 1.
         """
         scale = math.lcm(*(f.denominator for f in column.values()))
         weights = {value: f.numerator * (scale // f.denominator) for value, f in column.items() if f}
@@ -87,8 +86,7 @@ class DiscreteDistribution:
     def drawn(self, words: Words) -> PartialSample:
         """Return the values of the numbers that begin with these 64 binary digits.
 
-        Args:
-            words: (k,) the digits.
+        `words`: (k,) the digits.
         """
         if not len(self.boundaries):
             return PartialSample(self.codes[np.zeros(len(words), np.int64)], np.zeros(0, np.int64))
@@ -203,10 +201,7 @@ def _median_split(sums: Sequence[int], low: int, high: int) -> int:
 def quantile_position(law: DiscreteDistribution, prefix: int, bits: int) -> int | None:
     """Return the position in the law of a uniform number known to `bits` binary digits; None if undetermined.
 
-    Args:
-        law: the law.
-        prefix: the digits as an integer: the number lies in [prefix, prefix + 1) / 2^bits.
-        bits: how many digits.
+    The number lies in [prefix, prefix + 1) / 2^bits.
     """
     total = law.cumulative[-1]
     for index, (low, high) in enumerate(pairwise(law.cumulative)):

@@ -49,10 +49,8 @@ class PersistentStream(Stream):
     def __init__(self, key: Callable[[int], bytes], marks: PersonMarks, codes: Ints) -> None:
         """Take persons and their values.
 
-        Args:
-            key: place of a word -> key of the axis for it.
-            marks: (persons, 2) of each; see `marks`.
-            codes: (persons,) each one's value on the axis.
+        `key` maps the place of a word to the key of the axis for it. `marks`: (persons, 2); `codes`: (persons,) values
+        on the axis.
         """
         self._key, self._blocks = key, marks.astype("<u8").copy()
         self._blocks[:, 0] ^= codes.astype(np.uint64)
@@ -61,8 +59,7 @@ class PersistentStream(Stream):
     def words(self, n: int) -> npt.NDArray[np.uint64]:
         """Return the first word of every person.
 
-        Raises:
-            RuntimeError: on a second call, or for another number of persons.
+        Raises RuntimeError on a second call, or for another number of persons.
         """
         if self._asked or n != len(self._blocks):
             raise RuntimeError("a series draws every record by one number")
@@ -85,10 +82,7 @@ class PersistentNoise:
     def __init__(self, streams: Streams, name: str, population: str | None) -> None:
         """Take a series.
 
-        Args:
-            streams: with its key.
-            name: of the series.
-            population: of its people, as the policy declares it.
+        `population` is that of its people, as the policy declares it.
         """
         self._streams, self._purpose = streams, (name, population or "")
         self._axes: list[tuple[Axis, str]] = []
@@ -96,11 +90,7 @@ class PersistentNoise:
     def marks(self, persons: pa.Array) -> PersonMarks:
         """Return a mark of each person, which cannot be linked with the person without the key.
 
-        Args:
-            persons: (persons,) whole numbers or text, as in the table.
-
-        Returns:
-            (persons, 2).
+        `persons`: (persons,) whole numbers or text, as in the table. The result is (persons, 2).
         """
         import pyarrow as pa
 
@@ -113,10 +103,8 @@ class PersistentNoise:
     def numbers(self, axis: Axis, people: PersonMarks, codes: Ints) -> PersistentStream:
         """Return the lasting numbers of some people on an axis.
 
-        Args:
-            axis: of the channel; the engine's types and the released names do not matter.
-            people: (persons, 2) marks.
-            codes: (persons,) each one's original code on the axis.
+        The engine's types and the released names of the axis do not matter. `people`: (persons, 2) marks; `codes`:
+        (persons,) original codes.
         """
         told = self._digest(axis)
 

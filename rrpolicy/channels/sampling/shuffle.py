@@ -29,11 +29,7 @@ _LATE = np.uint64(1 << 63)
 def random_orders(stream: Stream, rows: int, size: int, late: npt.NDArray[np.bool_] | None = None) -> Ints:
     """Return rows of exactly uniform orders of 0 .. size-1, all independent.
 
-    Args:
-        stream: of bits.
-        rows: number of orders.
-        size: of each.
-        late: (rows, size) entries after all others of their row; both parts are in uniform order.
+    `late`: (rows, size) entries after all others of their row; both parts are in uniform order.
     """
     bits = max(1, (size - 1).bit_length())
     position = np.arange(size, dtype=np.uint64)
@@ -58,9 +54,7 @@ def shuffle_values(values: npt.NDArray[T], stream: Stream) -> npt.NDArray[T]:
     the other: a uniform order of all (Rao 1961; Sandelius 1962). In addition to the values twice it needs two bytes a
     value.
 
-    Args:
-        values: (n,).
-        stream: of bits.
+    `values`: (n,).
     """
     bits = min(_MOST_PILES, max(0, (len(values) // _PIECE).bit_length()))
     if bits == 0:

@@ -88,14 +88,8 @@ def _draw_fair_binomials(n: Ints, stream: Stream) -> Ints:
 def draw_multinomials(n: Ints, law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Parts:
     """Draw Multinomial(n[i], laws[law[i]]) for each cell i, exactly.
 
-    Args:
-        n: (cells,) records in each; >= 0.
-        law: (cells,) index of each cell's law.
-        laws: the laws.
-        stream: random bits.
-
-    Returns:
-        cell, value, count: each (k,); only counts > 0; cells in order.
+    `n`: (cells,) records, >= 0; `law`: (cells,) index of each cell's law. Returns cell, value and count: each (k,);
+    only counts > 0; cells in order.
     """
     if bool((n == 1).all()):
         return np.arange(len(n)), _draw_categories(law, laws, stream), n
@@ -155,7 +149,6 @@ def _draw_small_cells(cell: Ints, n: Ints, law: Ints, laws: Sequence[DiscreteDis
 
 
 def _draw_categories(law: Ints, laws: Sequence[DiscreteDistribution], stream: Stream) -> Ints | Codes:
-    """Draw one value of `laws[law[i]]` for each record i."""
     words = stream.words(len(law))
     out = np.empty(len(law), dtype=np.result_type(np.int32, *(each.codes for each in laws)))
     ties: list[tuple[int, int]] = []
@@ -171,7 +164,6 @@ def _draw_categories(law: Ints, laws: Sequence[DiscreteDistribution], stream: St
 
 
 def _group_by_distribution(law: Ints) -> list[tuple[int, Ints | slice]]:
-    """Return (law, its records) for each law that occurs."""
     if not len(law):
         return []
     low, high = int(law.min()), int(law.max())
@@ -219,16 +211,8 @@ def split_by_blocks(codes: Ints, n: Ints, blocks: Sequence[tuple[Sequence[int], 
 
     Never lists the matrix: a law a block, of size O(members).
 
-    Args:
-        codes: (cells,) original code of each cell; every one in a block.
-        n: (cells,) records in each.
-        blocks: (members, keep probability) of each block; a block of one keeps.
-        stream: random bits of this axis only.
-
-    Returns:
-        cell: (k,) index into `codes`, non-decreasing.
-        released: (k,) released code.
-        count: (k,) records, > 0.
+    `codes`: (cells,) original codes, each in a block; `n`: (cells,) records; `blocks`: (members, keep probability).
+    Returns (k,) index into `codes`, non-decreasing; (k,) released code; (k,) records, > 0.
     """
     laws = [_retention_distribution(len(members), keep) for members, keep in blocks]
     if len(blocks) == 1 and list(blocks[0][0]) == list(range(len(blocks[0][0]))):  # nothing is to be looked up

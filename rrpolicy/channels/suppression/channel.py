@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import check_labels
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import Decoder, IdentityDecoder, RecodeDecoder
-from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec, attribute_column
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
@@ -38,6 +37,11 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 TABLE = "data"
+PARTED = (
+    "Nothing was drawn at random, and no value was made coarser. Records that agree in their quasi-identifiers stay "
+    "together as far as their sensitive values are even enough; the others are released as * in every "
+    "quasi-identifier, and make a class of their own, which is even enough as well."
+)
 
 
 @frozen
@@ -80,9 +84,9 @@ class SuppressionChannel(Channel):
             sensitive: with its domain.
             moved: see the attribute.
         """
-        columns = (_label_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
+        columns = (attribute_column(a, (*(a.domain or ()), ANYTHING)) for a in known)
         rows = tuple(sorted(tuple(map(int, row)) for row in moved))
-        return cls(tuple(columns), _label_column(sensitive, sensitive.domain or ()), rows)
+        return cls(tuple(columns), attribute_column(sensitive, sensitive.domain or ()), rows)
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -114,10 +118,9 @@ class SuppressionChannel(Channel):
 
     def settle(self, original: Original) -> SuppressionChannel:
         """Fill in engine types."""
-        from rrpolicy.channels.values import engine_type
+        from rrpolicy.channels.values import with_engine_types
 
-        typed = [replace(c, type=original.types.get(c.attribute, c.type)) for c in self.columns]
-        described = tuple(replace(c, type=engine_type(c)) for c in typed)
+        described = with_engine_types(self.columns, original.types)
         return replace(self, known=described[:-1], sensitive=described[-1])
 
     def released(self, original: Original) -> Counts:
@@ -190,11 +193,14 @@ class SuppressionChannel(Channel):
 
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return the method of suppression; on the audit page class sizes and the number of suppressed records."""
-        from rrpolicy.channels.suppression.report_section import suppression_sections
+        from rrpolicy.channels.product.report_section import class_section, count_class_sizes
+        from rrpolicy.report_blocks import Section
 
-        return suppression_sections(self, records, original)
-
-
-def _label_column(attribute: Attribute, labels: tuple[Value, ...]) -> Column:
-    name, reason = attribute.release_as or attribute.name, attribute.assume_unlinkable
-    return Column(name, "category" if attribute.bins is None else "interval", labels, "", attribute.name, reason)
+        how = Section("Tuple suppression", (PARTED,))
+        if original is None or self.moved is None:
+            return (how,)
+        released = self.released(original)
+        known, n = released.codes[:, : len(self.known)], released.n
+        gone = sum(row[-1] for row in self.moved)
+        kept = (known != [len(column.labels) - 1 for column in self.known]).any(axis=1)
+        return (how, class_section(count_class_sizes(known[kept], n[kept]), gone, records, gone / max(records, 1)))

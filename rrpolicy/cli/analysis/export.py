@@ -13,8 +13,7 @@ from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.printable import line, visible_lines
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, line, visible_lines
 from rrpolicy.exports.programs.program_export import PROGRAMS
 from rrpolicy.options import ArchiveOptions, ExportOptions, RunTestsOptions, SqlOptions, to_path
 

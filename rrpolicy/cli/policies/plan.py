@@ -11,7 +11,7 @@ from rrpolicy import api
 from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Protect, Quiet, with_options
 from rrpolicy.cli.text.output import Output, output_request, show
 from rrpolicy.errors import RequirementError
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line
 from rrpolicy.options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
 
 if TYPE_CHECKING:

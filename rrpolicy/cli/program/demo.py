@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line
 
 
 def command(
@@ -20,7 +20,7 @@ def command(
     The table is made up: 50,000 people with an identifier, sex, age, education, region, occupation, disease, income
     band and weekly hours of sport. Nothing is overwritten.
     """
-    from rrpolicy.drafting.demo.demo_folder import write_demo
+    from rrpolicy.drafting.demo.source import write_demo
     from rrpolicy.escaping.printable import line
 
     written = write_demo(folder, records, seed)

@@ -10,8 +10,7 @@ import typer
 from rrpolicy.canonical_json import Json
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.drafting.scaffold.generator import KINDS, write_scaffold
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line, shell_quoted
+from rrpolicy.escaping.printable import command_line, line, shell_quoted
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry

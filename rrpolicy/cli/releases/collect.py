@@ -12,8 +12,7 @@ from rrpolicy import api
 from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, line
 from rrpolicy.options import CollectOptions, OpenQuestionnaireOptions
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, line
 
 
 def new(

@@ -13,10 +13,9 @@ from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import After, Protect, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line, shortest_path
+from rrpolicy.escaping.printable import command_line, line, shortest_path
 from rrpolicy.options import PreviewOptions, ReleaseOptions, shared
-from rrpolicy.policy.folder.multiplicity import counts_uri, split_counts_uri
+from rrpolicy.policy.folder.root import counts_uri, split_counts_uri
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.release_request import WrittenBundle

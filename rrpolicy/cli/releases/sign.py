@@ -9,8 +9,7 @@ import typer
 
 from rrpolicy import api
 from rrpolicy.cli.options import with_options
-from rrpolicy.escaping.printable import line
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line, line
 from rrpolicy.options import SignOptions
 
 

@@ -90,15 +90,8 @@ _INCOME_SHIFT = (-0.4, 0.1, 0.0, -0.1, -0.2, -0.3, 0.0, 0.1, 0.6, 1.0, -1.6, -0.
 def survey(records: int, seed: int) -> pa.Table:
     """Return the demo table.
 
-    Args:
-        records: the number of people, 1 to 10^8.
-        seed: another seed gives other people of the same kind.
-
-    Returns:
-        (records, 9) text, whole numbers (age) and doubles (hours), in the module's order but `person_id` first.
-
-    Raises:
-        ValueError: if `records` or `seed` is out of range.
+    Returns (records, 9) text, whole numbers (age) and doubles (hours), in the module's order but `person_id` first.
+    Raises ValueError if `records` (1 to 10^8) or `seed` is out of range.
     """
     if not 1 <= records <= 10**8 or not 0 <= seed < 2**63:
         raise ValueError("records are 1 to 100,000,000, a seed is 0 to 2^63 - 1")
@@ -110,7 +103,10 @@ def survey(records: int, seed: int) -> pa.Table:
 def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Table:
     anybody = np.zeros(count, np.int64)
     sex = _draw_categories(random, np.full((1, 2), 0.5), anybody)
-    age = _draw_ages(random, count)
+    share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
+    heights = np.cumsum(share / share.sum())
+    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
+    age = np.asarray(_AGES[drawn], np.int64)
     years = age - _AGES[0]
     education = _draw_categories(random, _interpolated_weights(_EDUCATION_AT), years)
     region = _draw_categories(random, np.array([_REGION_SHARE]), anybody)
@@ -119,7 +115,8 @@ def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Tab
     income = _draw_categories(
         random, _income_weights(), _combination_codes(education, occupation, np.equal(region, _CAPITAL), of=_EARNERS)
     )
-    hours = _draw_hours(random, sex, age)
+    mean = 3.4 + 0.1 * sex - 0.004 * (age - 16)
+    hours = np.minimum(np.round(-2 * mean * np.log(1 - random.random(len(age)))) / 2, 40.0)
     unanswered = random.random(count) < 0.008 + 0.0003 * years
     # A multiple modulo a prime larger than the number of people: distinct, and unordered.
     ids = (np.arange(start, start + count, dtype=np.int64) * 2_654_435 + 97) % 1_000_000_007
@@ -142,22 +139,17 @@ def _people_table(random: np.random.Generator, start: int, count: int) -> pa.Tab
 
 
 def _combination_codes(*codes: Indices, of: Sequence[int]) -> Indices:
-    """Return each person's combination of categories, from columns' codes, each below its size."""
     return np.asarray(np.ravel_multi_index(codes, tuple(of)), np.int64)
 
 
 def _all_combinations(of: Sequence[int]) -> Indices:
-    """Return the codes of all combinations, (columns, combinations)."""
     return np.indices(of).reshape(len(of), -1)
 
 
 def _draw_categories(random: np.random.Generator, weights: Floats, kind: Indices) -> Indices:
     """Return one category per person by inversion.
 
-    Args:
-        random: generator of a double per person.
-        weights: (kinds, categories) of people of each kind.
-        kind: (people,) the kind of each.
+    `weights`: (kinds, categories) of people of each kind; `kind`: (people,).
     """
     heights = np.cumsum(weights, axis=1).T
     drawn = random.random(len(kind)) * heights[-1][kind]
@@ -174,20 +166,11 @@ def _label_array(labels: tuple[str, ...], codes: Indices, null: npt.NDArray[np.b
 
 
 def _interpolated_weights(at: Mapping[int, Sequence[int]]) -> Floats:
-    """Return weights for each age, interpolated between those given."""
     columns = np.array(list(at.values()), float).T
     return np.column_stack([np.interp(_AGES, list(at), column) for column in columns])
 
 
-def _draw_ages(random: np.random.Generator, count: int) -> Indices:
-    share = np.exp(-((np.maximum(_AGES - 60, 0) / 22.0) ** 2))
-    heights = np.cumsum(share / share.sum())
-    drawn = np.minimum(np.searchsorted(heights, random.random(count), side="right"), len(_AGES) - 1)
-    return np.asarray(_AGES[drawn], np.int64)
-
-
 def _occupation_weights() -> Floats:
-    """Return weights of OCCUPATION for each of `_WORKERS`."""
     sex, years, education = _all_combinations(_WORKERS)
     working = np.array(_OCCUPATION_OF, float)[education] * np.array(_OCCUPATION_BY_SEX)[sex]
     working /= working.sum(axis=1, keepdims=True)
@@ -199,7 +182,6 @@ def _occupation_weights() -> Floats:
 
 
 def _disease_weights() -> Floats:
-    """Return weights of DISEASE for each of `_PATIENTS`."""
     sex, years, occupation = _all_combinations(_PATIENTS)
     heart = 0.004 + 0.16 * (years / 79) ** 2.5 * np.where(sex == 1, 1.3, 0.8)
     arthritis = 0.005 + 0.20 * (years / 79) ** 2 * np.where(sex == 0, 1.4, 0.8) * np.where(
@@ -214,13 +196,7 @@ def _disease_weights() -> Floats:
 
 
 def _income_weights() -> Floats:
-    """Return weights of INCOME_BAND for each of `_EARNERS`."""
     education, occupation, capital = _all_combinations(_EARNERS)
     centre = np.array(_INCOME_CENTRE)[education] + np.array(_INCOME_SHIFT)[occupation] + 0.3 * capital
     bands = np.arange(len(INCOME_BAND))
     return np.asarray(np.exp(-((bands - centre[:, None]) ** 2) / 1.3), np.float64)
-
-
-def _draw_hours(random: np.random.Generator, sex: Indices, age: Indices) -> Floats:
-    mean = 3.4 + 0.1 * sex - 0.004 * (age - 16)
-    return np.minimum(np.round(-2 * mean * np.log(1 - random.random(len(age)))) / 2, 40.0)

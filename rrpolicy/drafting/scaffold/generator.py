@@ -31,17 +31,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Path, ...]:
     """Write a distribution: pyproject.toml, a package with its hooks, and a test of each kind by `rrpolicy.testing`.
 
-    Args:
-        folder: made if missing.
-        name: of the distribution, such as `acme-noise`.
-        kinds: of `KINDS`, one at least.
-
-    Returns:
-        The written files.
-
-    Raises:
-        PolicyError: RR250 if the name or a kind is invalid.
-        RefusedError: RR411 if one of the files exists, RR407 or RR408 if they cannot be written.
+    `kinds` are of `KINDS`, at least one. Returns the written files.
     """
     if not NAME.fullmatch(name):
         expected = "lower-case letters, digits and single hyphens, such as acme-noise"
@@ -60,17 +50,12 @@ def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Pat
         if kind in kinds:
             module = f"{kind.replace('-', '_')}.py"
             files |= {f"src/{package}/{module}": f"src/{module}", f"tests/test_{module}": f"tests/test_{module}"}
-    told = _template_variables(name, package, kinds)
-    return write_new(folder, {path: _template_writer(template, told) for path, template in files.items()})
-
-
-def _template_variables(name: str, package: str, kinds: Collection[str]) -> dict[str, object]:
     major, minor = __version__.split(".")[:2]
     offers = [said for kind, said in KINDS.items() if kind in kinds]
     needed = {IMPORTED[kind] for kind in kinds if kind in IMPORTED} | (
         {"Offer"} if OFFERED_OBJECTS & set(kinds) else set()
     )
-    return {
+    told: dict[str, object] = {
         "distribution": name,
         "package": package,
         "kinds": tuple(kinds),
@@ -79,6 +64,7 @@ def _template_variables(name: str, package: str, kinds: Collection[str]) -> dict
         "least": f"{major}.{minor}",
         "below": f"{major}.{int(minor) + 1}" if major == "0" else f"{int(major) + 1}",
     }
+    return write_new(folder, {path: _template_writer(template, told) for path, template in files.items()})
 
 
 def _template_writer(template: str, told: dict[str, object]) -> Callable[[Path], object]:

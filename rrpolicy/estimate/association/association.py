@@ -17,7 +17,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.shell import shell_quoted
+from rrpolicy.escaping.printable import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
 from rrpolicy.estimate.association.measure_ranges import range_over_region
 from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind, drop_empty_categories

@@ -17,7 +17,7 @@ from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 from sqlglot.parsers.duckdb import DuckDBParser
 
-from rrpolicy.engine.shared_engine import query_connection
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import And, ColumnComparison, Constant, Expression, Member, Not, Null, Or
 

@@ -15,8 +15,8 @@ from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import labels
 from rrpolicy.engine.arrays import as_numpy, number_array, typed_array
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights

@@ -12,8 +12,7 @@ import numpy as np
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.escaping.shell import shell_quoted
+from rrpolicy.escaping.printable import quoted_list, shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
 from rrpolicy.estimate.models.design import MISSING, CovariateDesign, Formula, covariates, is_numeric, read_formula

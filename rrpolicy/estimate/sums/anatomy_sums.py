@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers

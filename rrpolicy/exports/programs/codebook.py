@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AdditionDecoder, IdentityDecoder, RecodeDecoder, WithheldDecoder
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 from sqlglot import exp
 
 from rrpolicy.canonical_json import category_text
+from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation, sql_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import product
@@ -14,14 +15,73 @@ from typing import TypeAlias
 from rrpolicy.canonical_json import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.compare.existing_candidates import ExistingCandidate, is_plan_or_release, open_existing
+from rrpolicy.governance.diff.diff_inputs import is_release
+from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.check import check
+from rrpolicy.planning.file import read_plan
+from rrpolicy.planning.plan import Plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
+from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import choices_text, suggest
 from rrpolicy.registry import Registry
+from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.verification.audit import verify_records
+
+PLAN_SUFFIX = ".json"
+
+
+@frozen
+class ExistingCandidate:
+    """A plan with the results in its documents.
+
+    Attributes:
+        plan: with the table from the caller, if given.
+        assessment: findings and utility, as written.
+        table: whether its table is available; that of a release is only if the caller names it.
+        release: digest of release.json; "" for a plan.
+    """
+
+    plan: Plan
+    registry: Registry
+    assessment: Assessment
+    table: bool
+    release: str
+
+
+def is_plan_or_release(path: Path) -> bool:
+    """Return whether a caller names a plan's file, or a release."""
+    return path.suffix == PLAN_SUFFIX or is_release(path)
+
+
+def open_existing(path: Path, handed: InputTable, root: Path | None, trusted: Sequence[str]) -> ExistingCandidate:
+    """Read a plan's file, or a release.
+
+    A release cannot load plugins by itself: it may use those of `trusted`.
+    """
+    if path.suffix == PLAN_SUFFIX and not path.is_dir():
+        found = read_plan(path, source=handed.uri, root=root)
+        registry = found.opened.registry.opening(handed.engines)
+        return ExistingCandidate(
+            found.plan, registry, _with_identities(found.assessment, found.plan), table=True, release=""
+        )
+    if not (path / "audit").is_dir():
+        message = f"{path} has no audit/, which states its plan"
+        raise PolicyError(Problem("RR260", message, expected="a whole bundle, as `rrpolicy release` writes it"))
+    with scratch_folder() as spilled:
+        side, audit = verify_records(path, spilled.folder, trusted, handed.engines, uri=handed.uri or "")
+    stated, known = _with_identities(audit.stated, audit.plan), handed.uri is not None
+    return ExistingCandidate(audit.plan, side.registry, stated, table=known, release=side.manifest.digest)
+
+
+def _with_identities(assessment: Assessment, plan: Plan) -> Assessment:
+    """Return findings with the ids of the policy's entries that require them, which are in no document."""
+    names = entry_identities(plan.policy).requirements
+    pairs = zip(assessment.findings, names, strict=True)
+    return replace(assessment, findings=tuple(replace(finding, identity=name) for finding, name in pairs))
+
 
 Vary: TypeAlias = Mapping[str, Sequence[object]]
 """Dotted key of the policy's file -> its values, one per candidate."""
@@ -35,10 +95,8 @@ class Candidate:
 
     Attributes:
         file: of the policy that it is made from, as the caller named it.
-        mechanism: its name.
         changed: options set by the caller: dotted key and value, as text.
         opened: the policy with its plugins; None if it is invalid.
-        problems: reasons why it is invalid.
         accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies to this
             mechanism.
         written: plan or release, which is compared unchanged.
@@ -68,11 +126,7 @@ class Candidate:
 
 
 def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
-    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML.
-
-    Raises:
-        PolicyError: RR250 if the text has another form.
-    """
+    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML."""
     key, sign, rest = text.partition("=")
     if not (key.strip() and sign and rest.strip()):
         expected = "KEY=VALUE,VALUE, such as privacy.0.threshold=1/2,1/3"
@@ -105,18 +159,7 @@ def candidates(  # noqa: PLR0917 each is another thing
 ) -> Iterator[Candidate]:
     """Yield every candidate, each policy's own first; candidates that resolve to the same policy are merged.
 
-    Args:
-        named: policies' files, plans' files and releases.
-        mechanisms: in place of each policy's own; if empty, only that one.
-        vary: the values of keys; all combinations are candidates.
-        root: folder of the files that the policies name.
-        handed: the table in place of each policy's own.
-        trusted: distributions of plugins that a release may use.
-
-    Raises:
-        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism or key, or too many candidates.
-        RefusedError: as `open_policy`, and as `open_written`.
-        RequirementError: as `open_written`.
+    The mechanisms replace each policy's own; all combinations of the varied values are candidates.
     """
     written = [path for path in named if is_plan_or_release(path)]
     policies = [path for path in named if not is_plan_or_release(path)]
@@ -155,7 +198,6 @@ def _policy_candidates(
 
 
 def _canonical_mechanism(name: str, registry: Registry) -> str:
-    """Return the canonical name of a mechanism, given any of its names."""
     name = registry.mechanisms.aliases.get(name, name)
     known = sorted(registry.mechanisms)
     if name not in known:
@@ -206,11 +248,6 @@ def _value_text(value: object) -> str:
 
 
 def _tree_with_key(root: Node, key: str, value: object) -> Node:
-    """Return a tree with another value under a dotted key of the file.
-
-    Raises:
-        PolicyError: RR250 if the file has no such key.
-    """
     known = {name: node for name, node in root.walk() if not isinstance(node.value, dict)}
     if key not in known:
         ends = [name for name in known if name.endswith(f".{key}")]
@@ -222,7 +259,6 @@ def _tree_with_key(root: Node, key: str, value: object) -> Node:
 
 
 def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> Node:
-    """Return a tree with a value in place of one node."""
     if node is old:
         return _value_node(value, old)
     below: dict[str, Node] | list[Node] | object
@@ -236,7 +272,6 @@ def _replace_node(node: Node, path: Sequence[str], old: Node, value: object) -> 
 
 
 def _value_node(value: object, at: Node) -> Node:
-    """Return a value of the caller at the position of an existing one."""
     if isinstance(value, dict):
         return Node({str(key): _value_node(one, at) for key, one in value.items()}, at.place, at.key)
     if isinstance(value, (list, tuple)):
@@ -249,14 +284,7 @@ def _value_node(value: object, at: Node) -> Node:
 
 
 def _tree_with_mechanism(root: Node, made: OpenedPolicy, name: str, accept: Sequence[str]) -> Node:
-    """Return a tree with another mechanism, the options of the file that it has too, and its accepted statistics.
-
-    Args:
-        root: of the file.
-        made: the policy with its mechanism.
-        name: of the other one.
-        accept: ids of derived statistics.
-    """
+    """Return a tree with another mechanism, the options of the file that it has too, and its accepted statistics."""
     old, release = root.get("mechanism"), root.get("release")
     options = made.registry.catalogue.mechanisms[name].model_fields
     shared = {*(field.alias or key for key, field in options.items()), "plan_on", "plan_on_table"}

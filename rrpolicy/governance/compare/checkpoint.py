@@ -33,12 +33,7 @@ class ComparisonCheckpoint:
 
     @classmethod
     def open(cls, path: Path) -> ComparisonCheckpoint:
-        """Open a file, or create one.
-
-        Raises:
-            PolicyError: RR560 if the path has other content.
-            RefusedError: RR407 if it cannot be read or written, RR408 if the disk is full.
-        """
+        """Open a file, or create one."""
         try:
             try:
                 made = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -69,9 +64,7 @@ class ComparisonCheckpoint:
     def key(self, content: bytes, *follows_from: Json) -> str:
         """Return the key of a candidate in the cache.
 
-        Args:
-            content: the fingerprint of its table, or empty without one.
-            follows_from: all other inputs.
+        `content` is the fingerprint of the table, empty without one; `follows_from` are all other inputs.
         """
         return digest(canonical([source_tag(self._secret, content), *follows_from]))
 
@@ -83,11 +76,7 @@ class ComparisonCheckpoint:
         return None
 
     def put(self, key: str, row: CandidateResult) -> None:
-        """Add a candidate.
-
-        Raises:
-            RefusedError: RR407 if it cannot be written, RR408 if the disk is full.
-        """
+        """Add a candidate."""
         line = _document_line({"key": key, "row": plain(row)})
         try:
             with self._path.open("r+b") as file:

@@ -16,24 +16,14 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.attach import attach_comparison, release_among
 from rrpolicy.governance.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
-from rrpolicy.governance.compare.comparison import (
-    CandidateComparison,
-    CandidateOutcome,
-    CandidateResult,
-    choose_axis,
-)
+from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult, choose_axis
 from rrpolicy.governance.compare.criteria import SEED, ComparisonCriteria
 from rrpolicy.planning.derived_statistics import acceptance_hint
 from rrpolicy.planning.keys import hidden_weights_fingerprint
 from rrpolicy.planning.plan import software
-from rrpolicy.planning.plan_result import (
-    PlanResult,
-    exact_columns,
-    marginal_errors,
-    plan_and_assess,
-)
+from rrpolicy.planning.plan_result import PlanResult, exact_columns, marginal_errors, plan_and_assess
 from rrpolicy.planning.policy_opening import open_policy
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.reports.pairs import has_usable_tables
@@ -41,6 +31,7 @@ from rrpolicy.serialization.writing import plain
 from rrpolicy.source.opening import engine_for_uri, is_unreadable, open_snapshot, open_with_reference
 
 if TYPE_CHECKING:
+    from rrpolicy.planning.assess import Assessment
     from rrpolicy.planning.ledger_account import LedgerBackend
     from rrpolicy.planning.plan import Plan
     from rrpolicy.planning.plan_result import MarginalError
@@ -53,11 +44,7 @@ if TYPE_CHECKING:
 
 
 class ComparisonTables:
-    """Opened tables for the duration of a comparison.
-
-    Attributes:
-        folder: for spilling.
-    """
+    """Opened tables for the duration of a comparison."""
 
     def __init__(self, stack: ExitStack, folder: Path) -> None:
         self._stack, self.folder = stack, folder
@@ -65,11 +52,7 @@ class ComparisonTables:
         self._read: list[TableOriginal] = []
 
     def original(self, policy: Policy, registry: Registry) -> TableOriginal:
-        """Return the table as a policy reads it, reusing the counts of another policy.
-
-        Raises:
-            DataError: as `open_original`.
-        """
+        """Return the table as a policy reads it, reusing the counts of another policy."""
         from rrpolicy.source.original import read_original
 
         for one in self._read:
@@ -108,12 +91,8 @@ class ComparisonRequest:
     Attributes:
         risk: id of the requirement of the map; None for the first that most have.
         error: id of its error, likewise.
-        handed: the table, in place of each policy's own.
         records: number to plan for, without data; None with the table.
-        draws: number of simulations of each marginal.
         kept: cache of finished candidates; None without a cache.
-        terms: including the day of assessment.
-        accounts: open the ledgers that policies name.
         write: write the result into audit/ of the release that is a candidate.
     """
 
@@ -137,17 +116,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.compare`
     call: ComparisonRequest,
     progress: Progress,
 ) -> CandidateComparison:
-    """Compare; see `rrpolicy.compare` for the arguments and errors.
-
-    Args:
-        named: policies' files, plans' files and releases.
-        mechanisms: for each policy.
-        vary: keys with their values.
-        root: folder of the files that the policies name.
-        trusted: distributions of plugins that a release may use.
-        call: other options.
-        progress: called with the current step and the share done.
-    """
+    """Compare; see `rrpolicy.compare` for the arguments and errors."""
     from rrpolicy.safe_io.tempdirs import scratch_folder
     from rrpolicy.utility.table_metric import FEWEST_DRAWS, MOST_DRAWS
 
@@ -203,12 +172,7 @@ def _has_table(one: Candidate) -> bool:
 
 
 def _require_single_table(each: Sequence[Candidate]) -> None:
-    """Refuse candidates that would be planned on different tables: their numbers would not be comparable.
-
-    Raises:
-        PolicyError: RR250.
-        DataError: RR301 if no engine opens one of them.
-    """
+    """Refuse candidates that would be planned on different tables: their numbers would not be comparable."""
     found: dict[tuple[str | None, ...], Policy] = {}
     for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
         source = policy.source
@@ -228,8 +192,7 @@ def _candidate_result(
 ) -> CandidateResult:
     """Return the result of a candidate; if it cannot be planned, with the reason.
 
-    Raises:
-        DataError: RR3xx if the table cannot be read at all.
+    Raises DataError (RR3xx) if the table cannot be read at all.
     """
     row = CandidateResult(one.label, one.file, one.mechanism, one.changed, None, CandidateOutcome.REFUSED)
     if one.asking is None:
@@ -258,7 +221,6 @@ def _candidate_result(
 
 
 def _has_external_inputs(policy: Policy) -> bool:
-    """Return whether numbers also depend on a ledger or another table, whose changes the key does not reflect."""
     return policy.ledger is not None or bool(policy.mechanism.elsewhere)
 
 
@@ -293,18 +255,29 @@ def _existing_result(
         if original.records != plan.records:
             message = f"{one.file} is of a table with another number of records"
             raise RequirementError(Problem("RR124", message, hint="name its own table with --source"))
-    errors = marginal_errors(plan, original)
+    row = replace(row, outcome=CandidateOutcome.PASSES, expected_errors=marginal_errors(plan, original))
+    return _with_criteria(row, asked, plan, assessment, registry=registry, original=original)
+
+
+def _with_criteria(
+    row: CandidateResult,
+    asked: ComparisonCriteria,
+    plan: Plan,
+    assessment: Assessment,
+    *,
+    registry: Registry,
+    original: Original | int,
+) -> CandidateResult:
+    """Return the result of a plan with its numbers under the criteria of all candidates."""
     return replace(
         row,
-        outcome=CandidateOutcome.PASSES,
         records=plan.records,
         findings=dict(asked.findings(plan, assessment, registry, original)),
         utility=dict(asked.errors(plan, assessment, registry, original)),
         unmet=tuple(asked.unmet(plan, assessment, registry, original)),
-        expected_errors=errors,
         protection=assessment.protection,
         unchanged=exact_columns(plan),
-        usable=_usable_tables(plan, errors),
+        usable=_usable_tables(plan, row.expected_errors),
     )
 
 
@@ -340,20 +313,9 @@ def _planned_result(  # noqa: PLR0917 what it passes on
             (outlook, original), accept = looked(made), line
             row = replace(row, policy=_policy_identity(made.policy))
     progress("measuring", 0.95)
-    return replace(
-        row,
-        outcome=CandidateOutcome.PASSES if outlook.passed else CandidateOutcome.FAILS,
-        problems=outlook.problems,
-        records=outlook.plan.records,
-        findings=dict(asked.findings(outlook.plan, outlook.assessment, made.registry, original)),
-        utility=dict(asked.errors(outlook.plan, outlook.assessment, made.registry, original)),
-        unmet=tuple(asked.unmet(outlook.plan, outlook.assessment, made.registry, original)),
-        expected_errors=outlook.errors,
-        accept=accept,
-        protection=outlook.assessment.protection,
-        unchanged=exact_columns(outlook.plan),
-        usable=_usable_tables(outlook.plan, outlook.errors),
-    )
+    outcome = CandidateOutcome.PASSES if outlook.passed else CandidateOutcome.FAILS
+    row = replace(row, outcome=outcome, problems=outlook.problems, expected_errors=outlook.errors, accept=accept)
+    return _with_criteria(row, asked, outlook.plan, outlook.assessment, registry=made.registry, original=original)
 
 
 def _usable_tables(plan: Plan, errors: Sequence[MarginalError]) -> bool:

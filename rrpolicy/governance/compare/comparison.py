@@ -44,14 +44,8 @@ class CandidateResult:
     """A candidate and its results.
 
     Attributes:
-        label: displayed name.
-        file: of the policy that it is made from.
-        mechanism: its name.
-        changed: options set by the caller.
         policy: name and version, and digest; None if it is no valid policy.
         outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
-        problems: reasons why it does not pass.
-        records: N; None if it was not planned.
         findings: of each requirement, by its identity; other candidates' requirements included where they apply.
         utility: the expected value at each gate, and the errors that are always measured, by identity.
         expected_errors: of single marginals, as `plan` shows them.
@@ -59,7 +53,6 @@ class CandidateResult:
         unmet: requirements of the first candidate, as its file states them, that it does not meet, and the values that
             it attains.
         protection: protection of the release; None if it was not planned, or its document does not state it.
-        unchanged: columns that are released exactly.
         usable: whether some one-way and some two-way table has a smaller error than equal shares.
     """
 
@@ -125,7 +118,6 @@ class Recommendation:
     Attributes:
         candidate: its number among the candidates, from 1; None if no candidate can be recommended.
         reason: with numbers.
-        rule: of the choice.
     """
 
     candidate: int | None
@@ -138,7 +130,6 @@ class CandidateComparison(GatedResult):
     """Compared candidates.
 
     Attributes:
-        rows: the candidates, in order.
         risks: each requirement that applied to a candidate.
         utilities: each error that was measured.
         risk: axis of the map and the front; None if no two candidates can be compared.
@@ -246,10 +237,8 @@ class CandidateComparison(GatedResult):
     def _tie(self, best: int, tied: Mapping[int, tuple[float, float]], alike: int) -> str:
         """Return the reason for naming one of several candidates with indistinguishable risk and error.
 
-        Args:
-            best: the one that is named.
-            tied: number -> risk and error of each, in order, the greater the worse.
-            alike: the number of candidates with indistinguishable errors, including those with higher risks.
+        `tied` has the risk and error of each, the greater the worse. `alike` counts all candidates with
+        indistinguishable errors, including those with higher risks.
         """
         *others, last = tied
         more, beaten = alike - len(tied), ""
@@ -356,7 +345,6 @@ def _result_json(place: int, row: CandidateResult, *, on_front: bool) -> Json:
 
 
 def _lowest_risk_candidates(rows: Mapping[int, CandidateResult]) -> list[int]:
-    """Return the candidates with the best grade whose rise is indistinguishable from the smallest one."""
     best = min(row.rank for row in rows.values())
     graded = {i: row.rise for i, row in rows.items() if row.rank == best}
     least = min(graded.values(), key=lambda rise: rise.value)
@@ -373,11 +361,7 @@ def choose_axis(
     what: Literal["risk", "error"],
     named: str | None,
 ) -> ComparisonQuantity | None:
-    """Return the named quantity, or the first that most candidates have: most passing candidates, if any pass.
-
-    Raises:
-        PolicyError: RR250 if no quantity has that name.
-    """
+    """Return the named quantity, or the first that most candidates have: most passing candidates, if any pass."""
     if named is not None:
         known = {one.id: one for one in quantities}
         if named not in known:
@@ -394,7 +378,6 @@ def choose_axis(
 
 
 def _dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    """Return whether a point is no worse in both, and better in one by more than rounding."""
     return all(map(_at_most, one, other)) and not all(map(_at_most, other, one))
 
 
@@ -404,5 +387,4 @@ def _at_most(one: float, other: float) -> bool:
 
 
 def _within_standard_error(one: Measure, least: Measure) -> bool:
-    """Return whether two errors are indistinguishable: estimates within their standard errors, others if equal."""
     return abs(one.value - least.value) <= ERRORS * math.hypot(one.error, least.error)

@@ -43,7 +43,6 @@ class ComparisonCriteria:
         gates: likewise, with the plugins of the policy.
         shared: attributes that every policy releases with the same categories.
         first: requirements of the first candidate, as its file states them, each in words.
-        draws: number of simulations of each marginal.
         measured: whether the always measured errors are those on the table.
     """
 
@@ -56,12 +55,7 @@ class ComparisonCriteria:
 
     @classmethod
     def of(
-        cls,
-        policies: Sequence[tuple[Policy, Registry]],
-        first: tuple[Policy, Registry],
-        draws: int,
-        *,
-        measured: bool,
+        cls, policies: Sequence[tuple[Policy, Registry]], first: tuple[Policy, Registry], draws: int, *, measured: bool
     ) -> ComparisonCriteria:
         """Return the criteria for candidates with these policies, and the first one's stated requirements."""
         requirements: dict[str, Requirement] = {}
@@ -205,7 +199,6 @@ def _share_error(plan: Plan, original: Original | int, attribute: str) -> Measur
 
 
 def _expectation_or_none(ask: Callable[[], Measure | None]) -> Measure | None:
-    """Return an expectation; None if it is undefined for this candidate."""
     try:
         return ask()
     except (PolicyError, DataError):

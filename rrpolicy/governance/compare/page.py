@@ -6,7 +6,7 @@ import base64
 import hashlib
 import importlib.resources
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -28,11 +28,7 @@ LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 
 
 def write(found: CandidateComparison, path: Path) -> None:
-    """Write the page, which is confidential, readable only by its owner.
-
-    Raises:
-        RefusedError: RR402 if the file exists, RR407 or RR408 if it cannot be written.
-    """
+    """Write the page, which is confidential, readable only by its owner."""
     refuse_existing(path)
     content = as_html(found)
     made = path.with_name(f".{path.name}.{random_suffix()}")
@@ -76,32 +72,23 @@ def draw_risk_map(found: CandidateComparison) -> RiskMap | None:
 
 
 def _unmapped_candidates(found: CandidateComparison, made: RiskMap | None) -> list[int]:
-    """Return the candidates that are not on the map because a number is unknown."""
     marked = {mark.candidate for mark in made.marks} if made is not None else set()
     return [place for place in range(1, len(found.rows) + 1) if place not in marked]
 
 
+def _scale(low: float, high: float) -> Callable[..., str]:
+    """Return the filter of a template that writes a share as a position between two edges, and an offset from it."""
+    return lambda share, offset=0.0: f"{low + (high - low) * share + offset:.1f}"
+
+
+_X, _Y = _scale(LEFT, RIGHT), _scale(BOTTOM, TOP)
+
+
 def _pareto_path(front: Sequence[tuple[float, float]]) -> str:
     """Return the steps of the Pareto front, as an SVG path; "" for less than two candidates."""
-    steps = [(_x(error), _y(risk)) for error, risk in front]
-    path = f"M{steps[0][0]:.1f} {steps[0][1]:.1f}" if len(steps) > 1 else ""
-    return path + "".join(f"H{x:.1f}V{y:.1f}" for x, y in steps[1:])
-
-
-def _at_x(across: float, beside: float = 0.0) -> str:
-    return f"{_x(across) + beside:.1f}"
-
-
-def _at_y(up: float, beside: float = 0.0) -> str:
-    return f"{_y(up) + beside:.1f}"
-
-
-def _x(across: float) -> float:
-    return LEFT + (RIGHT - LEFT) * across
-
-
-def _y(up: float) -> float:
-    return BOTTOM + (TOP - BOTTOM) * up
+    steps = [(_X(error), _Y(risk)) for error, risk in front]
+    path = f"M{steps[0][0]} {steps[0][1]}" if len(steps) > 1 else ""
+    return path + "".join(f"H{x}V{y}" for x, y in steps[1:])
 
 
 @cache
@@ -112,8 +99,8 @@ def _environment() -> Environment:
     made.filters |= {
         "visible": lambda text: visible(str(text)),
         "visible_lines": lambda text: visible_lines(str(text)),
-        "x": _at_x,
-        "y": _at_y,
+        "x": _X,
+        "y": _Y,
         "steps": _pareto_path,
     }
     style = _style()

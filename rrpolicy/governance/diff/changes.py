@@ -99,12 +99,7 @@ class PolicyChange:
 
     Attributes:
         key: a dotted key such as `attributes.age.bins`, or an entry by its identity.
-        effect: of the change.
-        before: the old value as plain data; None if nothing was stated.
-        after: the new one.
-        why: the effect in a sentence.
         sense: whether it concerns protection or utility.
-        places: positions in both policies.
         said: the new policy's entry with the reason and the approver; None if there is no such entry.
         problem: a required announcement is missing (RR140); None if not.
     """
@@ -155,10 +150,8 @@ class NumberChange:
     """A number before and after.
 
     Attributes:
-        kind: of number.
         of: a requirement or a utility gate by its identity, or the attributes of a marginal.
         before: under the old policy, with its standing; None if it is not known.
-        after: under the new one.
         effect: effect of the change; for an error the two numbers determine it, for an unknown number it is None.
         given_before: ids of the derived statistics that the number before is conditional on.
         given_after: likewise for the number after.
@@ -208,14 +201,7 @@ class ReleaseOutcome:
 
 @frozen
 class PolicyImpact:
-    """Numbers of both policies.
-
-    Attributes:
-        known: the data available.
-        before: whether the old policy lets a release pass.
-        after: whether the new one does.
-        numbers: of each guarantee, utility gate and marginal.
-    """
+    """Numbers of both policies."""
 
     known: ImpactBasis
     before: ReleaseOutcome
@@ -253,9 +239,6 @@ class DiffedPolicy:
 
     Attributes:
         file: as the caller named it, such as `main:policies/x.toml`.
-        name: of the policy.
-        version: of the policy.
-        digest: of the policy.
         governance: digest of declarations and approvals.
         release: digest of release.json, of the release that the policy was read from; None if it was read from a file.
     """
@@ -273,8 +256,6 @@ class DataOnlyChange:
     """The statement that a release under the new policy differs from one under the old by the data alone.
 
     Attributes:
-        name: of the policy.
-        version: of the policy.
         policy: its digest, which both have.
         governance: the digest of declarations and approvals, which both have.
         since: digest of release.json of the release that the old policy was read from; None if it is a file.
@@ -302,10 +283,7 @@ class PolicyDiff(GatedResult):
     """Two policies compared.
 
     Attributes:
-        old: the policy before.
-        new: the policy after.
         changes: each change, the weakest first.
-        prices: numbers before and after.
     """
 
     old: DiffedPolicy
@@ -352,7 +330,6 @@ class Difference(GatedResult):
     """Differences between two files, folders or revisions.
 
     Attributes:
-        comparisons: of each policy that both have.
         added: policies that only the new side has: file and name.
         removed: policies that only the old side has.
     """

@@ -28,6 +28,7 @@ from rrpolicy.governance.diff.entries import gate_changes, plain_options, requir
 from rrpolicy.governance.diff.impact import Progress, policy_impact
 from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
 from rrpolicy.governance.diff.revision import Revision
+from rrpolicy.governance.ledger.file_account import ledger_path
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.planning.policy_opening import PolicyLike
 from rrpolicy.planning.waivers import Terms
@@ -42,11 +43,8 @@ _UNVERSIONED = ("context.", "waivers/")
 def check_announcements(old: DiffInput, new: DiffInput, changes: Sequence[PolicyChange]) -> Iterator[PolicyChange]:
     """Yield each change; a weaker or possibly weaker one with its problem if it is not announced.
 
-    Args:
-        old: the policy before.
-        new: the policy after: it needs a greater version, and a [[policy.changes]] entry for each such change that the
-            old one does not have. Declarations ([context], [[waivers]]) have no version: an entry is enough.
-        changes: all changes.
+    The new policy needs a greater version, and a [[policy.changes]] entry for each such change that the old one does
+    not have. Declarations ([context], [[waivers]]) have no version: an entry is enough.
     """
     last = old.policy.version
     greater = precedence(new.policy.version) > precedence(last)
@@ -97,14 +95,6 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 
     Policies of folders are matched by name, then by file, then by what they release: a renamed policy is compared with
     the one that has the same source, or at least half of the columns.
-
-    Args:
-        old: before.
-        new: after.
-        on: basis of the impact, as for `policy_impact`.
-        root: folder of the files that the policies name.
-        progress: called with the current step and the share done.
-        terms: including the day of assessment.
     """
     before = () if is_release(old) else open_diff_inputs(old, root)
     after = open_diff_inputs(new, root, _plugin_changes(before))
@@ -121,17 +111,7 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
 
     Policies missing in the revision are compared with its policies that were removed since: a moved policy is not new.
 
-    Args:
-        revision: of the repository of the working directory.
-        new: a policy's file or a folder.
-        on: as for `compare`.
-        root: as for `compare`.
-        progress: as for `compare`.
-        terms: as for `compare`.
-
-    Raises:
-        PolicyError: RR250 if it is no file or folder; RR282 if it is outside of the repository.
-        RefusedError: RR440, RR443 if a ledger of the policies lacks an entry that it had in the revision.
+    Raises RefusedError (RR440, RR443) if a ledger of the policies lacks an entry that it had in the revision.
     """
     after = open_diff_inputs(new, root)
     if isinstance(new, Policy) or is_release(new) or not Path(new).exists():
@@ -140,17 +120,11 @@ def compare_since(  # noqa: PLR0917 those of `rrpolicy.diff`
     place = found.place(Path(new))
     names = [place] if found.holds(place) else found.gone()
     before = tuple(side for name in names for side in open_diff_inputs(f"{revision}:{name}"))
-    for ledger in dict.fromkeys(_ledger_path(side) for side in before if side.policy.ledger is not None):
+    for ledger in dict.fromkeys(ledger_path(side.policy) for side in before if side.policy.ledger is not None):
         earlier = found.content_of(ledger) if found.knows(ledger) else None
         if earlier is not None:
             read_ledger(ledger).expect_all(earlier, revision)
     return _matched_comparisons(before, after, on, progress, terms)
-
-
-def _ledger_path(side: DiffInput) -> Path:
-    """Return the path of a policy's ledger in the work tree."""
-    assert side.policy.ledger is not None
-    return Path(side.policy.folder) / side.policy.ledger.file
 
 
 def _matched_comparisons(
@@ -160,7 +134,6 @@ def _matched_comparisons(
     progress: Progress,
     terms: Terms,
 ) -> Difference:
-    """Compare the matched policies of two sides."""
     one, other = _index_by_name(before), _index_by_name(after)
     pairs = [(one[name], side) for name, side in other.items() if name in one]
     gone = [side for name, side in one.items() if name not in other]
@@ -176,12 +149,10 @@ def _matched_comparisons(
 
 
 def _same_file_score(old: DiffInput, new: DiffInput) -> float:
-    """Return 1 for policies in files of the same name; else 0."""
     return float(os.path.basename(old.file) == os.path.basename(new.file))  # noqa: PTH119
 
 
 def _shared_column_ratio(old: DiffInput, new: DiffInput) -> float:
-    """Return the share of columns that two policies have in common; 1 if they have the same source."""
     one, other = old.policy, new.policy
     if (one.source.uri, one.source.table) == (other.source.uri, other.source.table):
         return 1.0
@@ -221,7 +192,6 @@ def _compare_pair(
 
 
 def _mechanism_changes(old: DiffInput, new: DiffInput, found: PolicyImpact) -> Iterator[PolicyChange]:
-    """Yield mechanism changes, each rated by how it changes the guarantees."""
     one, other = old.policy.mechanism, new.policy.mechanism
     does, why = found.effect or Effect.INCOMPARABLE, _mechanism_reason(found)
     before, after = ({"name": m.name, **plain_options(m.options)} for m in (one, other))

@@ -17,12 +17,7 @@ from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.diff.changes import DiffedPolicy
 from rrpolicy.governance.diff.revision import Revision
-from rrpolicy.planning.policy_opening import (
-    OpenedPolicy,
-    PolicyLike,
-    open_policy,
-    reopen_policy,
-)
+from rrpolicy.planning.policy_opening import OpenedPolicy, PolicyLike, open_policy, reopen_policy
 from rrpolicy.policy.baseline.inheritance import read_merged
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
@@ -43,7 +38,6 @@ class DiffInput:
 
     Attributes:
         file: as the caller named it.
-        opened: the policy with its plugins.
         tree: the file merged with its baselines; None for a loaded policy.
         extends: the baselines that it extends, relative to its folder, the nearest first.
         moved: the folder that its files were read from, and its name in places.
@@ -99,15 +93,8 @@ def is_release(named: PolicyLike) -> bool:
 def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Sequence[str] = ()) -> tuple[DiffInput, ...]:
     """Open the policies that a caller names: one, or every policy of a folder.
 
-    Args:
-        named: a policy's file, a folder of policies, `REVISION:PATH`, a release, or a loaded policy.
-        root: folder of the files that the policies name; files of a revision are in that revision.
-        trusted: distributions of plugins that the policy of a release may use: the release cannot load one by itself.
-
-    Raises:
-        PolicyError: RR2xx if a policy is invalid; RR282 if there is no such revision; RR260 if a release has no audit/,
-            or if its policy differs from the one that it was made under.
-        RefusedError: for plugins, as `open_policy`.
+    `named` is a policy's file, a folder of policies, `REVISION:PATH`, a release, or a loaded policy. The policy of a
+    release may use the plugins of `trusted`: the release cannot load one by itself.
     """
     if isinstance(named, Policy):
         return (_diff_input(named.files[0] if named.files else named.name, reopen_policy(named), None),)
@@ -186,6 +173,5 @@ def _relocated_problem(problem: Problem, folder: str, shown: str) -> Problem:
 
 
 def _relocated_place(place: Place, folder: str, shown: str) -> Place:
-    """Return a place with the folder of its file replaced."""
     inside = folder and place.file.startswith(folder + os.sep)
     return replace(place, file=shown + place.file[len(folder) + 1 :]) if inside else place

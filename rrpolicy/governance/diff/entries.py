@@ -2,28 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from pydantic import BaseModel
 
 from rrpolicy.canonical_json import Json, Value, canonical
 from rrpolicy.finding import BOUND_WORDS
-from rrpolicy.governance.diff.changes import (
-    ChangeSubject,
-    Effect,
-    PlacePair,
-    PolicyChange,
-)
+from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
-from rrpolicy.governance.diff.strictness import change_effect
 from rrpolicy.planning.assess import requirement_text
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.directions import DIRECTION_RULES
+from rrpolicy.policy.baseline.floor import DROPPED_ROLES
+from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Gate, Requirement
 from rrpolicy.privacy.model import Order
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
+
+OBSERVED = "observed"
+
+
+def change_effect(rule: DirectionRule, old: Any, new: Any) -> Effect:
+    """Return the effect of a change of a key: weaker in one direction, the other, both or neither.
+
+    None means neither stated nor a default.
+    """
+    return Effect.of(weaker=_is_weaker(rule, old, new), stronger=_is_weaker(rule, new, old))
+
+
+def _is_weaker(rule: DirectionRule, old: Any, new: Any) -> bool:
+    return _WEAKER[rule.direction](rule.value, old, new)
+
+
+def _has_additions(old: Any, new: Any) -> bool:
+    """Return whether a value was stated or listed that was not before; another reason is another statement."""
+    if isinstance(new, Sequence) and not isinstance(new, str):
+        return any(item not in (old or ()) for item in new)
+    return new is not None and new != old
+
+
+def _is_greater(number: int | None, limit: int | None, unstated: Any) -> bool:
+    number, limit = (unstated if value is None else value for value in (number, limit))
+    return number is not None and (limit is None or number > limit)
+
+
+def _is_finer(old: Any, new: Any) -> bool:
+    """Return whether categories are newly distinguished, or reordered, or taken from the data."""
+    if old is None or old == OBSERVED:
+        return False
+    if new is None or new == OBSERVED or type(old) is not type(new):
+        return True
+    rest = iter(old)
+    return not all(item in rest for item in new)
+
+
+def _recategorised(old: Any, new: Any) -> bool:
+    return any(name in old and old[name] != content for name, content in (new or {}).items()) if old else False
+
+
+_WEAKER: Mapping[Direction, Callable[[Any, Any, Any], bool]] = {
+    Direction.NEVER: lambda *_: False,
+    Direction.STATED: lambda _, old, new: _has_additions(old, new),
+    Direction.ASSUMED: lambda _, old, new: _has_additions(old, new),
+    Direction.PASSED_ON: lambda _, old, new: _has_additions(old, new),
+    Direction.WIDENED: lambda _, old, new: bool(old) and (not new or _has_additions(old, new)),
+    Direction.APPENDED: lambda _, old, new: _has_additions(new, old),
+    Direction.ADMITTED: lambda none, old, new: old in {None, none} and new not in {None, none},
+    Direction.SET: lambda weaker, old, new: new == weaker != old,
+    Direction.LOWERED: lambda unstated, old, new: _is_greater(old, new, unstated),
+    Direction.RAISED: lambda unstated, old, new: _is_greater(new, old, unstated),
+    Direction.LATER: lambda _, old, new: old is not None and (new is None or new > old),
+    Direction.WIDER: lambda order, old, new: old is not None and (new is None or order.index(new) > order.index(old)),
+    Direction.CHANGED: lambda _, old, new: old is not None and new != old,
+    Direction.TABLE: lambda _, old, new: new != old,
+    Direction.HELD: lambda _, old, new: _recategorised(old, new),
+    Direction.LEDGER: lambda strictest, old, new: new not in (old, strictest),
+    Direction.CLAIMED: lambda _, old, new: new is not None and (old is None or new < old),
+    Direction.UNIT: lambda _, old, new: old is not None and new != old,
+    Direction.ROLE: lambda _, old, new: old not in {"insensitive", new} and new not in DROPPED_ROLES,
+    Direction.FINER: lambda _, old, new: _is_finer(old, new),
+}
+"""Direction -> whether the second of two values is weaker, given the value of the rule."""
+
 
 _EFFECTS = {
     Order.WEAKER: Effect.WEAKER,
@@ -53,20 +115,20 @@ def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange
             does = requirement_effect(one, other, new.registry)
             why = f"{requirement_text(one, old.registry)} before, {requirement_text(other, new.registry)} now"
             yield _entry_change(name, does, why, (one, other), (old, new))
-    for name in (n for n in gone if n not in pairs):
-        one = before[name]
-        said = f"{requirement_text(one, old.registry)} is required no more"
-        implied = _implied_requirement(one, after.values(), new.registry)
-        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asks for no less"
-        does = Effect.WEAKER if implied is None else Effect.NEUTRAL
-        yield _entry_change(name, does, said + rest, (one, None), (old, new))
-    for name in come:
-        other = after[name]
-        said = f"{requirement_text(other, new.registry)} is required as well"
-        implied = _implied_requirement(other, before.values(), new.registry)
-        rest = "" if implied is None else f", and '{requirement_text(implied, new.registry)}' asked for no less"
-        does = Effect.STRONGER if implied is None else Effect.NEUTRAL
-        yield _entry_change(name, does, said + rest, (None, other), (old, new))
+    lost = [name for name in gone if name not in pairs]
+    for names, entries, others, rated, said, asks in (
+        (lost, before, after, Effect.WEAKER, "is required no more", "asks"),
+        (come, after, before, Effect.STRONGER, "is required as well", "asked"),
+    ):
+        own = old if names is lost else new
+        for name in names:
+            one = entries[name]
+            why = f"{requirement_text(one, own.registry)} {said}"
+            implied = _implied_requirement(one, others.values(), new.registry)
+            if implied is not None:
+                why += f", and '{requirement_text(implied, new.registry)}' {asks} for no less"
+            pair = (one, None) if names is lost else (None, one)
+            yield _entry_change(name, rated if implied is None else Effect.NEUTRAL, why, pair, (old, new))
 
 
 def gate_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
@@ -121,7 +183,6 @@ def requirement_effect(old: Requirement, new: Requirement, registry: Registry) -
 
 
 def _covers_same_people(one: Requirement, other: Requirement) -> bool:
-    """Return whether a requirement covers all people that another covers."""
     return _items(one.where).items() <= _items(other.where).items()
 
 
@@ -130,7 +191,6 @@ def _items(where: Mapping[str, Value]) -> dict[str, bytes]:
 
 
 def _implied_requirement(one: Requirement, others: Iterable[Requirement], registry: Registry) -> Requirement | None:
-    """Return a requirement whose satisfaction implies another one."""
     held = {Effect.STRONGER, Effect.NEUTRAL}
     return next((other for other in others if requirement_effect(one, other, registry) in held), None)
 

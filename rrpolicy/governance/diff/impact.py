@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.errors import DataError, PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Finding, Measure, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.diff.changes import (
-    Effect,
-    ImpactBasis,
-    ImpactKind,
-    NumberChange,
-    PolicyImpact,
-    ReleaseOutcome,
-)
+from rrpolicy.governance.diff.changes import Effect, ImpactBasis, ImpactKind, NumberChange, PolicyImpact, ReleaseOutcome
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import requirement_effect, requirements_by_identity
 from rrpolicy.planning.check import check, plugin_refusals
@@ -46,10 +39,7 @@ class _PolicyNumbers:
     """Numbers of one policy.
 
     Attributes:
-        outcome: whether a release under it passes.
         findings: of each requirement of either policy, by its identity.
-        utility: of each gate, by its identity.
-        errors: of each marginal.
     """
 
     outcome: ReleaseOutcome
@@ -63,16 +53,7 @@ def policy_impact(
 ) -> PolicyImpact:
     """Return the numbers of both policies.
 
-    Args:
-        old: the policy before.
-        new: the policy after.
-        on: the table, or each policy's table if unnamed; or the number of records to expect; or None.
-        progress: called with the current step and the share done.
-        terms: including the day of assessment.
-
-    Raises:
-        PolicyError: RR2xx if a policy is invalid.
-        DataError: RR3xx if the table cannot be read, or does not fit a policy.
+    `on` is the table, or each policy's table if unnamed; or the number of records to expect; or None.
     """
     known = ImpactBasis.POLICY if on is None else ImpactBasis.RECORDS if isinstance(on, int) else ImpactBasis.TABLE
 
@@ -98,13 +79,11 @@ def _refused_numbers(error: RRPolicyError, records: int | None = None) -> _Polic
 
 
 def _requirements_only_in(one: DiffInput, other: DiffInput) -> Mapping[str, Requirement]:
-    """Return the requirements of a policy that another policy does not have, by name."""
     taken = requirements_by_identity(other)
     return {name: requirement for name, requirement in requirements_by_identity(one).items() if name not in taken}
 
 
 def _policy_only_numbers(side: DiffInput, terms: Terms) -> _PolicyNumbers:
-    """Return the numbers that a policy determines without data."""
     found = check(side.opened, terms)
     passed = None if found.passed else False
     outcome = ReleaseOutcome(passed, problems=tuple(problem.code for problem in found.problems))
@@ -123,32 +102,24 @@ def _numbers_on_table(
     side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
 ) -> _PolicyNumbers:
     """Return the numbers of a policy on a table; a policy that does not fit the table is refused."""
-    from rrpolicy.source.opening import is_unreadable
-
-    try:
-        return _numbers_on_opened_table(side, others, handed, progress, terms)
-    except DataError as error:
-        if is_unreadable(error):
-            raise
-        return _refused_numbers(error)
-
-
-def _numbers_on_opened_table(
-    side: DiffInput, others: Mapping[str, Requirement], handed: InputTable, progress: Progress, terms: Terms
-) -> _PolicyNumbers:
     from rrpolicy.safe_io.tempdirs import scratch_folder
-    from rrpolicy.source.opening import open_original
+    from rrpolicy.source.opening import is_unreadable, open_original
     from rrpolicy.source.tuning_source import open_tuning_table
 
     made = side.opened.reading(handed)
     sources = made.registry.sources
-    with (
-        made.registry.naming_engines(),
-        scratch_folder() as spilled,
-        open_original(made.policy, sources, spilled.folder) as original,
-        open_tuning_table(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
-    ):
-        return _preview_numbers(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
+    try:
+        with (
+            made.registry.naming_engines(),
+            scratch_folder() as spilled,
+            open_original(made.policy, sources, spilled.folder) as original,
+            open_tuning_table(original.policy, sources, spilled.folder / "plan-on") as elsewhere,
+        ):
+            return _preview_numbers(replace(side, opened=made), others, original, progress, terms, elsewhere=elsewhere)
+    except DataError as error:
+        if is_unreadable(error):
+            raise
+        return _refused_numbers(error)
 
 
 def _preview_numbers(

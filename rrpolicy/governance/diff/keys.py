@@ -9,23 +9,13 @@ from typing import Any
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.governance.diff.changes import (
-    ChangeSubject,
-    Effect,
-    PlacePair,
-    PolicyChange,
-)
+from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
-from rrpolicy.governance.diff.strictness import OBSERVED, change_effect
+from rrpolicy.governance.diff.entries import OBSERVED, change_effect
 from rrpolicy.policy.baseline.category_contents import category_contents, contents_text
 from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
-from rrpolicy.policy.model import (
-    ROW_UNIT,
-    Attribute,
-    Policy,
-    intervals,
-)
+from rrpolicy.policy.folder.root import split_counts_uri
+from rrpolicy.policy.model import ROW_UNIT, Attribute, Policy, intervals
 from rrpolicy.serialization.writing import plain
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
@@ -131,9 +121,7 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
 def _ledger_statements(side: DiffInput, *, kept: bool) -> dict[str, _KeyStatement]:
     """Return the settings of the ledger and of the population, which matters only with a ledger.
 
-    Args:
-        side: the policy.
-        kept: both policies have a ledger; else only its file is compared.
+    If `kept`, both policies have a ledger; else only its file is compared.
     """
     ledger, population = side.policy.ledger, side.policy.source.population
     told: dict[str, _KeyStatement] = {}

@@ -18,8 +18,7 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.repository import repository_root
-from rrpolicy.policy.folder.root import MAX_FILE_BYTES
+from rrpolicy.policy.folder.root import MAX_FILE_BYTES, repository_root
 from rrpolicy.policy.tree.document import is_floor, is_policy
 
 _SAFE = {
@@ -42,9 +41,7 @@ class Revision:
 
     Attributes:
         named: as the caller named it.
-        commit: its number.
         repository: the top of the work tree.
-        git: the program.
     """
 
     named: str
@@ -54,11 +51,7 @@ class Revision:
 
     @classmethod
     def of(cls, named: str) -> Revision:
-        """Find a revision.
-
-        Raises:
-            PolicyError: RR282 if there is no such revision, no repository, or no git.
-        """
+        """Find a revision."""
         git, repository = shutil.which("git"), repository_root(Path.cwd())
         if git is None or repository is None:
             lacks = "git is not installed" if git is None else "the working directory lies in no git repository"
@@ -70,11 +63,7 @@ class Revision:
         return cls(named, commit, repository, found.git)
 
     def place(self, path: Path) -> str:
-        """Return a path of the work tree relative to the top of the repository, in any notation.
-
-        Raises:
-            PolicyError: RR282 if it is outside of the repository.
-        """
+        """Return a path of the work tree relative to the top of the repository, in any notation."""
         if not self.knows(path):
             raise self._unknown(f"'{path}' lies outside of the repository")
         return path.resolve().relative_to(self.repository).as_posix()
@@ -84,11 +73,7 @@ class Revision:
         return path.resolve().is_relative_to(self.repository)
 
     def content_of(self, path: Path) -> bytes | None:
-        """Return the content of a file of the work tree in the revision; None if the revision has no such file.
-
-        Raises:
-            PolicyError: RR282 if it is outside of the repository.
-        """
+        """Return the content of a file of the work tree in the revision; None if the revision has no such file."""
         place = self.place(path)
         return self._contents([place]).get(place)
 
@@ -108,11 +93,7 @@ class Revision:
         return is_policy(content) and not is_floor(content)
 
     def policies(self, path: str) -> tuple[str, ...]:
-        """Return the policies that a path names: the file, or those of the folder.
-
-        Raises:
-            PolicyError: RR282 if the revision has no such path, or no policy there.
-        """
+        """Return the policies that a path names: the file, or those of the folder."""
         path = self._inside(path)
         kind = self._kind(path)
         if kind == "blob":
@@ -131,9 +112,6 @@ class Revision:
         """Write a policy, its baselines, hierarchies and allowed signers below a folder; return where the policy is.
 
         A file that the revision does not contain is omitted, and reading the policy reports it.
-
-        Raises:
-            PolicyError: RR282 if git cannot read a file, or it is too large.
         """
         todo, written = [policy], set[str]()
         while todo and len(written) < _MAX_FILES:
@@ -163,7 +141,6 @@ class Revision:
         return listed.split(" ")[1] if listed else ""
 
     def _contents(self, names: list[str]) -> dict[str, bytes]:
-        """Return the files that the revision contains, links inside of it followed."""
         asked = "".join(f"{self.commit}:{name}\n" for name in names).encode()
         sizes = self._asked("cat-file", "--batch-check", "--follow-symlinks", given=asked)
         large = [n for n, size in zip(names, _object_sizes(sizes), strict=False) if size > MAX_FILE_BYTES]
@@ -207,7 +184,6 @@ def _object_sizes(answer: bytes) -> Iterator[int]:
 
 
 def _split_files(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]:
-    """Yield each file in the output of `cat-file --batch`."""
     at = 0
     for name in names:
         head, _, _ = answer[at:].partition(b"\n")

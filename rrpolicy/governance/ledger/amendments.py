@@ -9,16 +9,10 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.governance.ledger.budget import OTHERS
-from rrpolicy.governance.ledger.entry import (
-    HistoryJoin,
-    LedgerBudgetEntry,
-    RecallEntry,
-    ReleaseSettlement,
-    entry_date,
-)
+from rrpolicy.governance.ledger.entry import HistoryJoin, LedgerBudgetEntry, RecallEntry, ReleaseSettlement, entry_date
 from rrpolicy.governance.ledger.file_account import release_entry
 from rrpolicy.governance.ledger.joint_requirements import refuse_mixed_alphabets, stated_budget, unknown_population
-from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger
+from rrpolicy.governance.ledger.ledger_file import lock_ledger
 from rrpolicy.governance.ledger.verify import entry_mismatch, find_entry, sealed_manifest
 from rrpolicy.policy.model import LedgerSettings, Overlap, Policy
 from rrpolicy.verification.public import policy_from_manifest
@@ -29,17 +23,7 @@ def add_bundle(
 ) -> str:
     """Enter a bundle, or record that the bundle of an entry appeared; return the hash of its entry.
 
-    Args:
-        ledger: the file.
-        bundle: a bundle's folder, or its public/ folder alone.
-        population: of its records; None if not declared.
-        overlap: relation of its people to those of earlier releases.
-        plugins: distributions to load for the names in it.
-
-    Raises:
-        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
-        RequirementError: RR130 if it names an entry that the ledger does not contain, or contains for another release.
-        PolicyError: RR260, RR261, RR284 if it is no release, or was changed; RR527 if it withholds its matrices.
+    `overlap` is the relation of its people to those of earlier releases.
     """
     manifest = sealed_manifest(bundle)
     if manifest.withholds:
@@ -66,14 +50,7 @@ def add_bundle(
 def withdraw(ledger: Path, entry: str, reason: str) -> str:
     """Record that the bundle of a release never appeared, so that it no longer counts; return the added entry's hash.
 
-    Args:
-        ledger: the file.
-        entry: hash of the release's entry, or a unique beginning of it.
-        reason: evidence for it, in words.
-
-    Raises:
-        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if no open release has that hash, or the reason is empty.
+    `entry` is the hash of the release's entry, or a unique beginning of it.
     """
     if not reason.strip():
         raise PolicyError(Problem("RR250", "the reason is empty", expected="how it is known that no bundle appeared"))
@@ -84,11 +61,6 @@ def withdraw(ledger: Path, entry: str, reason: str) -> str:
 
 
 def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> str:
-    """Return the one hash that begins as given.
-
-    Raises:
-        PolicyError: RR250 if no hash does, or several.
-    """
     given = entry.removeprefix("sha256:")
     named = [own for own in known if given and own.removeprefix("sha256:").startswith(given)]
     if len(named) != 1:
@@ -99,16 +71,7 @@ def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> st
 def recall(ledger: Path, entry: str, reason: str, by: str, replaced_by: str | None = None) -> str:
     """Record that a release is no longer to be used; it counts as before. Return the added entry's hash.
 
-    Args:
-        ledger: the file.
-        entry: hash of the release's entry, or a unique beginning of it.
-        reason: in words.
-        by: the person who decided it.
-        replaced_by: hash of the entry of the release to use in its place, likewise.
-
-    Raises:
-        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if no release has that hash, or it would replace itself.
+    `entry` and `replaced_by` are hashes of releases' entries, or unique beginnings of them.
     """
     _refuse_empty_text(reason, by)
     with lock_ledger(ledger) as book:
@@ -124,16 +87,6 @@ def add_budget(ledger: Path, policy: Policy, reason: str, by: str) -> str:
     """Make the budget of a policy the one of its population; return the added entry's hash.
 
     It ends the joint requirements of earlier releases of that population, and therefore has a reason and a name.
-
-    Args:
-        ledger: the file.
-        policy: with the population and [[ledger.budget]].
-        reason: in words.
-        by: the person who decided it.
-
-    Raises:
-        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is not plain.
     """
     _refuse_empty_text(reason, by)
     population, requirements = joint_budget(policy)
@@ -147,11 +100,7 @@ def _refuse_empty_text(reason: str, by: str) -> None:
 
 
 def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], ...]]:
-    """Return the population of a policy, and the joint requirements on all its releases.
-
-    Raises:
-        PolicyError: RR250 if the policy keeps no ledger; RR446 if its population's name is not plain.
-    """
+    """Return the population of a policy, and the joint requirements on all its releases."""
     if policy.ledger is None:
         message = f"the policy '{policy.name}' keeps no ledger, so that it has no budget"
         raise PolicyError(Problem("RR250", message, hint="[ledger] and [[ledger.budget]] in the policy state it"))
@@ -161,23 +110,10 @@ def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], 
 
 
 def join_histories(ledger: Path, reason: str) -> str:
-    """Merge two histories of a ledger, after two writers had followed the same entry; return the new head.
-
-    Args:
-        ledger: the file, with the lines of both.
-        reason: the cause, in words.
-
-    Raises:
-        RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written.
-        PolicyError: RR250 if there is only one history.
-    """
+    """Merge two histories of a ledger, after two writers had followed the same entry; return the new head."""
     with lock_ledger(ledger) as book:
-        return _joined_entries(book, reason, ledger)
-
-
-def _joined_entries(book: LedgerFile, reason: str, ledger: Path) -> str:
-    first, *others = book.ledger.heads
-    if not others:
-        message = f"the ledger {ledger} has one last entry: there is nothing to join"
-        raise PolicyError(Problem("RR250", message, hint="git's marks of a merge are taken out by hand first"))
-    return book.append(HistoryJoin(first, tuple(others), reason, entry_date()))
+        first, *others = book.ledger.heads
+        if not others:
+            message = f"the ledger {ledger} has one last entry: there is nothing to join"
+            raise PolicyError(Problem("RR250", message, hint="git's marks of a merge are taken out by hand first"))
+        return book.append(HistoryJoin(first, tuple(others), reason, entry_date()))

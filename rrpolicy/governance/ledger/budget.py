@@ -30,12 +30,7 @@ from rrpolicy.governance.ledger.overlap import (
     release_component,
 )
 from rrpolicy.planning.assess import requirement_text
-from rrpolicy.planning.ledger_account import (
-    BudgetCheck,
-    CompositionEntry,
-    composition_text,
-    shortened_list,
-)
+from rrpolicy.planning.ledger_account import BudgetCheck, CompositionEntry, composition_text, shortened_list
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.privacy.models import pk_anonymity
 
@@ -87,7 +82,10 @@ def check_budget(  # noqa: PLR0917 each is another thing
     whole = BudgetCheck(settings.file, ledger.head, tuple(entry.name for entry in found.values()), ALONE, rerun=rerun)
     if rerun is not None:
         return whole
-    whole = replace(whole, problems=tuple(_other_people_problem(ledger, policy)))
+    why = unknown_population(ledger, policy.source.population)
+    if why is not None:
+        place, expected = policy.place("source.population"), "a population that the ledger knows"
+        whole = replace(whole, problems=(Problem("RR446", why, place, expected, OTHERS),))
     if not (found or settings.stated or promised):
         return whole
     earlier = tuple(found.values())
@@ -121,8 +119,6 @@ class _Term:
     """Origin of an entry of the budget.
 
     Attributes:
-        model: its privacy model.
-        place: position in the policy.
         promise: an earlier requirement; None if it is the policy's.
     """
 
@@ -138,12 +134,6 @@ class _Term:
     def needs_rule(self) -> bool:
         """Return whether a release without a composition rule is refused."""
         return self.promise is None or self.promise.stated
-
-
-def _other_people_problem(ledger: Ledger, policy: Policy) -> Iterator[Problem]:
-    why = unknown_population(ledger, policy.source.population)
-    if why is not None:
-        yield Problem("RR446", why, policy.place("source.population"), "a population that the ledger knows", OTHERS)
 
 
 def _foreign_requirements(
@@ -184,7 +174,10 @@ def _joint_with_earlier(
     parts.append(
         ReleaseComponent("this release", plan.channel, plan.records, domains, _common_series(plan, policy, earlier))
     )
-    return next(_composition_obstacles(parts), None) or combine_releases(parts, policy.ledger, earlier, original)
+    for part in parts:
+        if (why := composition_obstacle(part.channel)) is not None:
+            return f"in {part.name}, {why}"
+    return combine_releases(parts, policy.ledger, earlier, original)
 
 
 def _common_series(plan: Plan, policy: Policy, earlier: Sequence[ReleaseEntry]) -> str | None:
@@ -194,13 +187,6 @@ def _common_series(plan: Plan, policy: Policy, earlier: Sequence[ReleaseEntry]) 
     if name is None:
         return None
     return f"the new series {name}" if begun is None else draw_identity(begun, plan.channel)
-
-
-def _composition_obstacles(parts: Iterable[ReleaseComponent]) -> Iterator[str]:
-    for part in parts:
-        why = composition_obstacle(part.channel)
-        if why is not None:
-            yield f"in {part.name}, {why}"
 
 
 def _budget_results(  # noqa: PLR0917 each is another thing

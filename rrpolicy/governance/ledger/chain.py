@@ -35,7 +35,6 @@ class Ledger:
     """A ledger whose chain is intact.
 
     Attributes:
-        name: of the file, for messages.
         entries: hash -> entry, in the order of the file.
         heads: hashes of the entries without a following one; more than one if two writers followed the same entry.
         settled: hash of a release's entry -> its outcome.
@@ -101,8 +100,7 @@ class Ledger:
     def head(self) -> str:
         """Return the hash of the last entry.
 
-        Raises:
-            RefusedError: RR440 if there are two.
+        Raises RefusedError (RR440) if there are two.
         """
         if len(self.heads) > 1:
             why = f"{len(self.heads)} entries are the last: two writers followed the same entry"
@@ -110,28 +108,12 @@ class Ledger:
         return self.heads[0]
 
     def expect(self, head: str, whose: str) -> None:
-        """Refuse a ledger that lacks an entry which was seen in it.
-
-        Args:
-            head: hash of the entry.
-            whose: the observer, in words.
-
-        Raises:
-            RefusedError: RR440.
-        """
+        """Refuse a ledger that lacks an entry which was seen in it."""
         if head not in self.entries:
             raise broken_chain_error(self.name, f"it lacks the entry {head}, which {whose}: it was cut off or put back")
 
     def expect_all(self, earlier: bytes, when: str) -> None:
-        """Refuse a ledger that lacks an earlier entry.
-
-        Args:
-            earlier: the earlier content of the file.
-            when: time of that content, in words.
-
-        Raises:
-            RefusedError: RR440.
-        """
+        """Refuse a ledger that lacks an earlier entry."""
         for own in read_chain(earlier, f"{self.name} at {when}").entries:
             self.expect(own, f"stands in it at {when}")
 
@@ -139,12 +121,7 @@ class Ledger:
 def read_chain(content: bytes, name: str) -> Ledger:
     """Read a ledger and check its chain.
 
-    Args:
-        content: the file.
-        name: of the file, for messages.
-
-    Raises:
-        RefusedError: RR440 if any part of it is not reliable.
+    Raises RefusedError (RR440) if any part of it is not reliable.
     """
     entries: dict[str, Entry] = {}
     heads: dict[str, None] = {}
@@ -159,7 +136,13 @@ def read_chain(content: bytes, name: str) -> Ledger:
         _remove_followed(entry, entries, heads, name, where)
         if isinstance(entry, ReleaseSettlement):
             _record_settlement(entry, entries, settled, name, where)
-        _refuse_unknown_release(entry, entries, name, where)
+        named: tuple[str | None, ...] = ()
+        if isinstance(entry, RecallEntry):
+            named = (entry.entry, entry.replaced_by)
+        elif isinstance(entry, ReleaseEntry):
+            named = (entry.replaces,)
+        if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
+            raise broken_chain_error(name, f"{where} names no release above it")
         if isinstance(entry, RecallEntry):
             recalled[entry.entry] = entry
         entries[own] = entry
@@ -169,19 +152,7 @@ def read_chain(content: bytes, name: str) -> Ledger:
     return Ledger(name, entries, tuple(heads), settled, recalled)
 
 
-def _refuse_unknown_release(entry: Entry, entries: Mapping[str, Entry], name: str, where: str) -> None:
-    """Refuse an entry that names a release not above it in the file."""
-    named: tuple[str | None, ...] = ()
-    if isinstance(entry, RecallEntry):
-        named = (entry.entry, entry.replaced_by)
-    elif isinstance(entry, ReleaseEntry):
-        named = (entry.replaces,)
-    if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
-        raise broken_chain_error(name, f"{where} names no release above it")
-
-
 def _remove_followed(entry: Entry, entries: Mapping[str, Entry], heads: dict[str, None], name: str, where: str) -> None:
-    """Remove the entries that an entry follows from the heads."""
     for parent in entry.parents:
         if parent not in entries:
             raise broken_chain_error(
@@ -205,7 +176,6 @@ def _record_settlement(
 
 
 def _iter_entries(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
-    """Yield the hash and the entry of each line."""
     lines = content.split(b"\n")
     if lines[-1]:
         raise broken_chain_error(name, "its last line has no end: it was cut off while it was written")

@@ -37,9 +37,7 @@ class ReleaseComponent:
     """Parts of a release that composition uses.
 
     Attributes:
-        name: displayed name.
         channel: as published.
-        records: N.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
         series: id shared by releases that draw a person's value with the same noise; None for an independent draw.
     """
@@ -101,8 +99,7 @@ def composition_obstacle(channel: Channel) -> str | None:
 def link_same_values(parts: Sequence[ReleaseComponent]) -> LinkedChannel:
     """Return the channel of linked rows of the same people with the same values; every part needs a composition rule.
 
-    Args:
-        parts: of one table; attributes and roles are those of the last part.
+    Attributes and roles are those of the last part.
     """
     last = parts[-1]
     own: dict[Key, list[Axis]] = {}
@@ -149,7 +146,6 @@ def link_changing_values(parts: Sequence[ReleaseComponent]) -> Product:
 
 
 def _attribute_axes(channel: Channel) -> Iterator[Axis]:
-    """Yield the axes; an axis of several attributes that are generalised separately becomes one axis per attribute."""
     for axis in getattr(channel, "axes", ()):
         if isinstance(axis, Recode) and len(axis.attributes) > 1:
             rows = zip(axis.original, axis.released, axis.of_labels, strict=True)
@@ -178,8 +174,7 @@ def _composed_axes(parts: Sequence[Axis], suffix: str) -> tuple[list[Axis], bool
 def khatri_rao(parts: Sequence[Axis]) -> tuple[tuple[Fraction, ...], ...] | None:
     """Return the column-wise Kronecker product of matrices, proportional rows merged; None if it is too large.
 
-    Args:
-        parts: axes of the same attributes whose values can be listed.
+    The axes have the same attributes, and list their values.
     """
     size = parts[0].original_size
     if size > MAX_LABELS:

@@ -32,8 +32,7 @@ def entry_date() -> str:
 def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
     """Refuse documents that are no requirements.
 
-    Raises:
-        ValueError: if one is no requirement.
+    Raises ValueError.
     """
     for document in documents:
         kinds = {key: type(value) for key, value in document.items()}
@@ -63,14 +62,29 @@ class LedgerOpening:
 
 
 @frozen
+class FollowingEntry:
+    """An entry that follows another one.
+
+    Attributes:
+        previous: the hash of that entry.
+    """
+
+    schema: ClassVar[str] = SCHEMA
+
+    previous: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """Return the hashes of the entries that it follows."""
+        return (self.previous,)
+
+
+@frozen
 class StatedGuarantee:
     """A guarantee of a single release.
 
     Attributes:
-        id: of the policy's entry; see `rrpolicy.policy.identity`.
-        requirement: in words.
         achieved: None if the basis of the number is the original.
-        verdict: at the release.
         given: ids of derived statistics that it is conditional on.
     """
 
@@ -82,20 +96,15 @@ class StatedGuarantee:
 
 
 @frozen
-class ReleaseEntry:
+class ReleaseEntry(FollowingEntry):
     """A release, entered before its bundle appears.
 
     Attributes:
-        previous: hash of the entry that it follows.
-        label: of the release.
         draw: id that distinguishes this draw from others of the same policy; see
             `rrpolicy.planning.ledger_account.draw_id`. None for a bundle that was entered later.
-        policy: its name.
-        version: the policy's.
         policy_digest: SHA-256 of the resolved policy.
         population: that the policy declares; None if not declared.
         overlap: relation of its people to those of earlier releases, as the policy declares.
-        records: N.
         max_records: per unit.
         channel: its public description.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
@@ -113,10 +122,8 @@ class ReleaseEntry:
         date: the day on which it was entered.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "release"
 
-    previous: str
     label: str | None
     draw: str | None
     policy: str
@@ -145,11 +152,6 @@ class ReleaseEntry:
         _check_requirement(self.budget or ())
 
     @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
-    @property
     def name(self) -> str:
         """Return the displayed name."""
         label = "" if self.label is None else f" as {self.label}"
@@ -157,22 +159,18 @@ class ReleaseEntry:
 
 
 @frozen
-class ReleaseSettlement:
+class ReleaseSettlement(FollowingEntry):
     """Outcome of a release that was entered.
 
     Attributes:
-        previous: hash of the entry that it follows.
         entry: hash of the release's entry.
         outcome: released: the bundle appeared; withdrawn: it never appeared, and the release no longer counts.
         release: digest of release.json; None if it was withdrawn.
         reason: reason for the withdrawal; None if released.
-        date: the day.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "settlement"
 
-    previous: str
     entry: str
     outcome: Literal["released", "withdrawn"]
     release: str | None = None
@@ -185,27 +183,18 @@ class ReleaseSettlement:
         if not (withdrawn if self.outcome == "withdrawn" else released):
             raise ValueError("a withdrawn release has a reason and no digest, a released one a digest and no reason")
 
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
 
 @frozen
-class HistoryJoin:
+class HistoryJoin(FollowingEntry):
     """Two histories of one ledger merged after two writers followed the same entry.
 
     Attributes:
-        previous: hash of the entry that it follows.
         also: hashes of the other last entries.
         reason: the cause, in words.
-        date: the day.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "joining"
 
-    previous: str
     also: tuple[str, ...]
     reason: str
     date: str | None = field(default=None, metadata=SPARSE)
@@ -217,22 +206,18 @@ class HistoryJoin:
 
 
 @frozen
-class LedgerBudgetEntry:
+class LedgerBudgetEntry(FollowingEntry):
     """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
-        previous: hash of the entry that it follows.
         population: as policies name it; None: for releases of any population.
         requirements: as documents.
-        date: the day.
         reason: reason for raising it, or for entering the population; None for a budget entered before any release.
         by: the person who decided it; None likewise.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "budget"
 
-    previous: str
     population: str | None
     requirements: tuple[Mapping[str, Json], ...]
     date: str
@@ -245,33 +230,23 @@ class LedgerBudgetEntry:
         _check_requirement(self.requirements)
 
     @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
-
-    @property
     def name(self) -> str:
         """Return the displayed name."""
         return "the ledger's budget" + ("" if self.population is None else f" of {self.population}")
 
 
 @frozen
-class RecallEntry:
+class RecallEntry(FollowingEntry):
     """A recalled release, no longer to be used. The data are known; the release counts as before.
 
     Attributes:
-        previous: hash of the entry that it follows.
         entry: hash of the release's entry.
-        reason: why.
         by: the person who decided it.
-        date: the day.
         replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
 
-    schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "recall"
 
-    previous: str
     entry: str
     reason: str
     by: str
@@ -281,11 +256,6 @@ class RecallEntry:
     def __post_init__(self) -> None:
         if not self.reason.strip() or not self.by.strip():
             raise ValueError("a recall has a reason and the name of who decided it")
-
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Return the preceding entry."""
-        return (self.previous,)
 
 
 Entry: TypeAlias = LedgerOpening | ReleaseEntry | ReleaseSettlement | HistoryJoin | LedgerBudgetEntry | RecallEntry
@@ -308,12 +278,7 @@ def entry_hash(line: bytes) -> str:
 def decode_entry(line: bytes, where: str) -> Entry:
     """Decode an entry.
 
-    Args:
-        line: of the file, without its end.
-        where: its position, for messages.
-
-    Raises:
-        ValueError: if it is no entry, or is not in the form of `encode_entry`.
+    `where` is its position, for messages. Raises ValueError if it is no entry, or is not in the form of `encode_entry`.
     """
     document = read_object(line, where)
     kind = document.get("kind")

@@ -12,15 +12,9 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
 from rrpolicy.governance.ledger.budget import check_budget
 from rrpolicy.governance.ledger.chain import broken_chain_error
-from rrpolicy.governance.ledger.entry import (
-    ReleaseEntry,
-    ReleaseSettlement,
-    StatedGuarantee,
-    entry_date,
-)
-from rrpolicy.governance.ledger.git_branch import BranchMovedError
+from rrpolicy.governance.ledger.entry import ReleaseEntry, ReleaseSettlement, StatedGuarantee, entry_date
 from rrpolicy.governance.ledger.joint_requirements import stated_budget
-from rrpolicy.governance.ledger.ledger_file import LedgerFile, lock_ledger, read_ledger
+from rrpolicy.governance.ledger.ledger_file import BranchMovedError, LedgerFile, lock_ledger, read_ledger
 from rrpolicy.governance.ledger.overlap import domain_digests, release_component
 from rrpolicy.manifest.manifest import LedgerPlace
 from rrpolicy.planning.ledger_account import table_digests
@@ -50,11 +44,7 @@ class FileAccount:
     ) -> None:
         """Open the account of a policy.
 
-        Args:
-            policy: as its file states it; it names a ledger.
-            registry: of its plugins.
-            held: the locked file; or the ledger as it was read; None to read the file.
-            branch: with the ledger on a git server; None if the ledger is only this file.
+        `held` is the locked file, or the ledger as it was read; None to read the file.
         """
         self._policy, self._registry = policy, registry
         self._book = held if isinstance(held, LedgerFile) else None
@@ -103,11 +93,6 @@ class FileAccount:
         return LedgerPlace(head, self._entered)
 
     def _replaced(self, manifest: Manifest) -> str | None:
-        """Return the entry of the release that a manifest corrects.
-
-        Raises:
-            RefusedError: RR448 if the ledger does not contain it.
-        """
         if manifest.replaces is None:
             return None
         assert self._book is not None
@@ -146,9 +131,6 @@ def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) 
     """Refuse a release of a series whose rows show changes of values that are declared constant.
 
     The draw is deterministic: the rows of a series are equal if the table is.
-
-    Raises:
-        RefusedError: RR445.
     """
     unchanging = entry.overlap == "same" or (entry.overlap == "nested" and entry.different_values == 1)
     if entry.series is None or not unchanging:
@@ -165,11 +147,6 @@ def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) 
 
 
 def _refuse_label(entry: ReleaseEntry, ledger: Ledger) -> None:
-    """Refuse a second release of a policy under the label of an earlier one.
-
-    Raises:
-        RefusedError: RR447.
-    """
     if entry.label is None:
         return
     if any((e.policy, e.label) == (entry.policy, entry.label) for e in ledger.releases.values()):
@@ -194,11 +171,7 @@ class FileAccounts:
 
     @contextmanager
     def writing(self, policy: Policy, registry: Registry) -> Iterator[FileAccount]:
-        """Return the account of a policy with its file locked.
-
-        Raises:
-            RefusedError: RR440, RR443 if it is unreliable, or does not exist.
-        """
+        """Return the account of a policy with its file locked."""
         with lock_ledger(ledger_path(policy), self._branch) as book:
             yield FileAccount(policy, registry, book, self._branch)
 
@@ -220,14 +193,7 @@ def release_entry(  # noqa: PLR0917 each is another thing
 ) -> ReleaseEntry:
     """Return the entry of a release from the content of release.json and the declarations of the policy alone.
 
-    Args:
-        manifest: of the release.
-        policy: its requirements.
-        previous: hash of the last entry.
-        draw: see `rrpolicy.planning.ledger_account.draw_id`; None if no longer known.
-        population: as declared.
-        declared: relation of its people to earlier ones.
-        uncomposed: reason for the release although no rule composes it.
+    `draw` is None if it is no longer known; see `rrpolicy.planning.ledger_account.draw_id`.
     """
     guarantees = tuple(
         StatedGuarantee(name, f.requirement, f.achieved, f.verdict or Verdict.UNDECIDED, f.given)

@@ -13,14 +13,8 @@ from rrpolicy.errors import PolicyError, Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.composition import composition_obstacle
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
-from rrpolicy.governance.ledger.overlap import (
-    JointReleases,
-    combine_releases,
-    overlapping_releases,
-    release_component,
-)
+from rrpolicy.governance.ledger.overlap import JointReleases, combine_entries, overlapping_releases
 from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json
@@ -62,8 +56,7 @@ class JointRequirement:
     def read(self, registry: Registry, max_records: int) -> Requirement:
         """Return the requirement.
 
-        Raises:
-            RefusedError: RR404 if no loaded plugin offers its model; RR440 if the model does not accept its options.
+        Raises RefusedError: RR404 if no loaded plugin offers its model, RR440 if the model does not accept its options.
         """
         try:
             return requirement_from_json(self.requirement, registry.catalogue, max_records)
@@ -146,10 +139,7 @@ def applicable_requirements(
     A budget of the ledger replaces the requirements of earlier releases of its population: it was decided with a
     reason.
 
-    Args:
-        ledger: current.
-        found: the earlier releases that may contain the same people.
-        population: of the new release.
+    `found` are the earlier releases that may contain the same people.
     """
     promised = []
     budgets = ledger.budgets
@@ -185,14 +175,7 @@ def sensitive_columns(requirement: Requirement) -> Sequence[str]:
 def worst_finding(only: Policy, registry: Registry, joint: JointReleases, derived: Sequence[Derived]) -> Finding:
     """Return the finding on one requirement for the people with the worst result.
 
-    Args:
-        only: a policy with one requirement.
-        registry: of the policy's plugins.
-        joint: the releases together.
-        derived: the statistics derived from their tables.
-
-    Raises:
-        RRPolicyError: if nothing assesses it.
+    `only` is a policy with one requirement. Raises RRPolicyError if nothing assesses it.
     """
     found = [single_finding(only, registry, group.channel, group.people, derived) for group in joint.groups]
     return max(found, key=lambda f: (_ORDER.index(f.verdict or Verdict.UNDECIDED), _directed_value(f)))
@@ -230,7 +213,7 @@ def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJoin
         before = replace(ledger, entries={name: ledger.entries[name] for name in order[: order.index(own)]})
         others = overlapping_releases(dict(entered[:number]), entry.overlap, entry.population)
         promised = applicable_requirements(before, {**others, own: entry} if others else {}, entry.population)
-        joint = _joint_or_reason(registry, list(others.values()), entry) if promised else ""
+        joint = combine_entries(list(others.values()), entry, registry) if promised else ""
         most = max(e.max_records for e in (*others.values(), entry))
         for promise in promised:
             found = _violation(promise, registry, joint, entry, most)
@@ -247,21 +230,9 @@ def unmet_requirements(ledger: Ledger, registry: Registry) -> Iterator[UnmetJoin
     yield from undecided.values()
 
 
-def _joint_or_reason(registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry) -> JointReleases | str:
-    try:
-        parts = [release_component(e, registry) for e in (*others, entry)]
-    except RRPolicyError as error:
-        return error.problems[0].message
-    why = next(filter(None, (composition_obstacle(part.channel) for part in parts)), None)
-    if why is not None:
-        return why
-    return combine_releases(parts, entry, others, entry.records)
-
-
 def _violation(
     promise: JointRequirement, registry: Registry, joint: JointReleases | str, entry: ReleaseEntry, most: int
 ) -> tuple[str, Finding | None, str] | None:
-    """Return the requirement with the violating finding, or with the reason why it is undecided; None if it is met."""
     try:
         requirement = promise.read(registry, most)
         said = requirement_text(requirement, registry)
@@ -308,12 +279,7 @@ def _accepting_budget(ledger: Ledger, promise: JointRequirement, own: str) -> Le
 
 
 def unknown_population(ledger: Ledger, population: str | None) -> str | None:
-    """Return the reason to refuse a new population name: another spelling would get a separate budget.
-
-    Args:
-        ledger: in which the first name is free.
-        population: that a policy declares.
-    """
+    """Return the reason to refuse a new population name: another spelling would get a separate budget."""
     known = ledger.populations
     if population is None or population in known or (not known and not ledger.releases):
         return None
@@ -322,11 +288,7 @@ def unknown_population(ledger: Ledger, population: str | None) -> str | None:
 
 
 def refuse_mixed_alphabets(population: str | None) -> None:
-    """Refuse a name with letters of several alphabets, which could imitate another name.
-
-    Raises:
-        PolicyError: RR446.
-    """
+    """Refuse a name with letters of several alphabets, which could imitate another name."""
     import unicodedata
 
     letters = [c for c in population or "" if c.isalpha()]

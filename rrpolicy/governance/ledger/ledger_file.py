@@ -2,6 +2,10 @@
 
 A writer holds the lock while it reads, decides and writes, so that two releases never follow the same entry on one
 machine. The longer file replaces the shorter one by renaming: a full disk or a kill leaves the old one intact.
+
+On a git server a line counts once it is on the branch; two successors of a line cannot both be pushed. git's transport
+is used with the repository's settings for the server and credentials: it is only for your own clone. Nothing in the
+work tree but the ledger's file is changed, and no hook is run.
 """
 
 from __future__ import annotations
@@ -9,13 +13,16 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import shutil
 import stat
+import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.errors import Problem, RefusedError, write_error
+from rrpolicy.errors import PolicyError, Problem, RefusedError, write_error
 from rrpolicy.governance.ledger.chain import Ledger, broken_chain_error, read_chain
 from rrpolicy.governance.ledger.entry import (
     Entry,
@@ -25,9 +32,104 @@ from rrpolicy.governance.ledger.entry import (
     entry_date,
     entry_hash,
 )
-from rrpolicy.governance.ledger.git_branch import LedgerBranch
+from rrpolicy.policy.folder.root import repository_root
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+
+_LONGEST = 120
+"""Maximum number of seconds for git, or the server."""
+_PERSON = {"NAME": "rrpolicy", "EMAIL": "rrpolicy@localhost"}
+"""Author of commits if git has no user name."""
+_TIP = "refs/rrpolicy/ledger"
+
+
+class BranchMovedError(RefusedError):
+    """A concurrent push by another writer (RR449)."""
+
+
+class LedgerBranch:
+    """The branch of a remote repository that contains the ledger."""
+
+    def __init__(self, named: str, ledger: Path) -> None:
+        """Select a branch.
+
+        `named` is such as `origin/main`; `ledger` is the file in the work tree of a clone.
+        """
+        remote, slash, branch = named.partition("/")
+        if not (remote and slash and branch) or named.startswith("-"):
+            message = f"'{named}' names no branch of a remote"
+            raise PolicyError(Problem("RR250", message, expected="REMOTE/BRANCH, such as origin/main"))
+        git, repository = shutil.which("git"), repository_root(ledger.parent)
+        if git is None or repository is None:
+            lacks = "git is not installed" if git is None else f"{ledger} lies in no git repository"
+            raise PolicyError(Problem("RR282", f"the ledger cannot be pushed to {named}: {lacks}"))
+        self.named, self._remote, self._ref = named, remote, f"refs/heads/{branch}"
+        self._git, self._repository = os.path.abspath(git), repository  # noqa: PTH100
+        self._path = ledger.resolve().relative_to(repository).as_posix()
+        self._tip = ""
+
+    def fetch(self) -> bytes:
+        """Return the current ledger of the branch."""
+        refspec = f"+{self._ref}:{_TIP}"
+        self._asked("fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--", self._remote, refspec)
+        self._tip = self._asked("rev-parse", "--verify", _TIP).decode().strip()
+        return self._asked("cat-file", "blob", f"{self._tip}:{self._path}")
+
+    def push(self, content: bytes, message: str) -> None:
+        """Push a longer ledger to the branch if it is unchanged since the fetch.
+
+        Raises BranchMovedError (RR449) if another writer was first.
+        """
+        blob = self._asked("hash-object", "-w", "--stdin", given=content).decode().strip()
+        with tempfile.TemporaryDirectory(prefix="rrpolicy-") as folder:
+            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+            self._asked("read-tree", self._tip, more=index)
+            self._asked("update-index", "--add", "--cacheinfo", f"100644,{blob},{self._path}", more=index)
+            tree = self._asked("write-tree", more=index).decode().strip()
+        words = ("commit-tree", tree, "-p", self._tip, "-m", message)
+        made = self._asked(*words, more=self._person()).decode().strip()
+        lease = f"--force-with-lease={self._ref}:{self._tip}"
+        done = self._run("push", "--porcelain", lease, "--", self._remote, f"{made}:{self._ref}")
+        if done.returncode:
+            said = (done.stdout + done.stderr).decode(errors="replace")
+            moved = "stale info" in said or "fetch first" in said or "cannot lock ref" in said
+            raise self._refused("somebody else pushed meanwhile" if moved else _first_error_line(said), moved=moved)
+        self._tip = made
+
+    def _person(self) -> dict[str, str]:
+        missing = [who for who in ("AUTHOR", "COMMITTER") if self._run("var", f"GIT_{who}_IDENT").returncode]
+        return {f"GIT_{who}_{what}": value for who in missing for what, value in _PERSON.items()}
+
+    def _run(
+        self, *words: str, given: bytes = b"", more: dict[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
+        known = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **(more or {})}
+        line = [self._git, "--no-pager", "--literal-pathspecs", "-c", "core.hooksPath=/dev/null", *words]
+        try:
+            return subprocess.run(  # noqa: S603 fixed commands, and names that git takes for no options
+                line, input=given, capture_output=True, cwd=self._repository, env=known, check=False, timeout=_LONGEST
+            )
+        except subprocess.TimeoutExpired as error:
+            raise self._refused(f"git does not answer within {_LONGEST} seconds") from error
+
+    def _asked(self, *words: str, given: bytes = b"", more: dict[str, str] | None = None) -> bytes:
+        done = self._run(*words, given=given, more=more)
+        if done.returncode:
+            raise self._refused(_first_error_line(done.stderr.decode(errors="replace")))
+        return done.stdout
+
+    def _refused(self, why: str, *, moved: bool = False) -> RefusedError:
+        again, rights = "run again: the newer ledger is fetched first", "the job has to fetch and push the branch"
+        hint = again if moved else rights
+        kind = BranchMovedError if moved else RefusedError
+        return kind(Problem("RR449", f"the ledger cannot be pushed to {self.named}: {why}", hint=hint))
+
+
+def _first_error_line(said: str) -> str:
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("To ")]
+    told = [line for line in lines if line.startswith(("fatal:", "error:", "remote:", "!"))]
+    return (told or lines or ["git gives no reason"])[0]
+
 
 MAX_LEDGER_BYTES = 1 << 27
 """Maximum size of a ledger in bytes."""
@@ -41,24 +143,14 @@ class LedgerFile:
     def __init__(self, path: Path, descriptor: int, branch: LedgerBranch | None = None) -> None:
         """Read the file.
 
-        Args:
-            path: of the file.
-            descriptor: of the file, locked; the book closes it.
-            branch: of a git server, which gets a line before this file; None if the ledger is only this file.
-
-        Raises:
-            RefusedError: RR440 if it is unreliable.
+        `descriptor` is that of the locked file, which the book closes. A branch gets a line before this file.
         """
         self._path, self._locked, self._branch = path, descriptor, branch
         self._content = _read_content(path, descriptor)
         self.ledger: Ledger = read_chain(self._content, str(path))
 
     def take(self) -> None:
-        """Take the ledger from the branch; the file is unchanged until an entry is added.
-
-        Raises:
-            RefusedError: RR440 if that ledger is unreliable; RR449 if it lacks an entry of the file.
-        """
+        """Take the ledger from the branch; the file is unchanged until an entry is added."""
         assert self._branch is not None
         content = self._branch.fetch()
         newer = read_chain(content, f"{self._path} of {self._branch.named}")
@@ -71,8 +163,7 @@ class LedgerFile:
     def keep(self) -> None:
         """Write the ledger taken from the branch to the file.
 
-        Raises:
-            RefusedError: RR407 or RR408 if it cannot be written; it is then unchanged.
+        If it cannot be written, it is unchanged.
         """
         if self._branch is not None:
             self._write(self._content, self.ledger)
@@ -80,8 +171,7 @@ class LedgerFile:
     def append(self, entry: Entry) -> str:
         """Add an entry after the last one, and return its hash; it is pushed to the branch first, if there is one.
 
-        Raises:
-            RefusedError: RR407 or RR408 if it cannot be written, RR449 if it cannot be pushed; it is then unchanged.
+        If either fails, the file is unchanged.
         """
         line = encode_entry(entry)
         content = self._content + line + b"\n"
@@ -120,12 +210,7 @@ class LedgerFile:
 def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json], ...]] | None = None) -> str:
     """Create a ledger, and return the hash of its last entry.
 
-    Args:
-        path: of the file.
-        budgets: population -> joint requirements on all its releases, as documents.
-
-    Raises:
-        RefusedError: RR411 if there is a file already, RR407 or RR408 if it cannot be written.
+    `budgets` maps a population to joint requirements on all its releases, as documents.
     """
     lines = [encode_entry(LedgerOpening(os.urandom(_ID_BYTES).hex(), entry_date()))]
     for population, requirements in (budgets or {}).items():
@@ -135,11 +220,7 @@ def init_ledger(path: Path, budgets: Mapping[str | None, tuple[Mapping[str, Json
 
 
 def read_ledger(path: Path) -> Ledger:
-    """Read a ledger without waiting for a writer.
-
-    Raises:
-        RefusedError: RR440 if it is unreliable, RR443 if it does not exist.
-    """
+    """Read a ledger without waiting for a writer."""
     descriptor = _open_descriptor(path)
     try:
         return read_chain(_read_content(path, descriptor), str(path))
@@ -149,16 +230,7 @@ def read_ledger(path: Path) -> Ledger:
 
 @contextmanager
 def lock_ledger(path: Path, branch: str | None = None) -> Iterator[LedgerFile]:
-    """Open a ledger to append to it, after waiting for other writers.
-
-    Args:
-        path: of the file.
-        branch: with the ledger on a git server, such as `origin/main`; None if the ledger is only this file.
-
-    Raises:
-        RefusedError: RR440 if it is unreliable, RR443 if it does not exist, RR449 if the branch cannot be read.
-        PolicyError: RR250, RR282 if there is no such branch.
-    """
+    """Open a ledger to append to it, after waiting for other writers."""
     descriptor = _lock_descriptor(path)
     try:
         book = LedgerFile(path, descriptor, None if branch is None else LedgerBranch(branch, path))
@@ -204,7 +276,6 @@ def _open_descriptor(path: Path) -> int:
 
 
 def _read_content(path: Path, descriptor: int) -> bytes:
-    """Return the file's bytes."""
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_LEDGER_BYTES:
         raise broken_chain_error(str(path), "it is not a regular file of a sensible size")

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.json_decoding import channel_from_json
+from rrpolicy.errors import RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.composition import (
     LinkedChannel,
     ReleaseComponent,
+    composition_obstacle,
     further_value_component,
     link_changing_values,
     link_same_values,
@@ -34,7 +36,6 @@ if TYPE_CHECKING:
 
     from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
-    from rrpolicy.channels.product.channel import Product
     from rrpolicy.manifest.manifest import ManifestSeries
     from rrpolicy.source.protocol import Original
 
@@ -90,7 +91,6 @@ class JointReleases:
     """Releases of the same people together.
 
     Attributes:
-        rule: of composition, in words.
         groups: of people; the weakest result of any group applies to all.
         composed: the channel of linked rows, if all releases are of one table.
     """
@@ -120,8 +120,7 @@ def overlapping_releases(
 def release_component(entry: ReleaseEntry, registry: Registry) -> ReleaseComponent:
     """Return the component of an entry for composition.
 
-    Raises:
-        RRPolicyError: if no loaded plugin reads its channel.
+    Raises RRPolicyError if no loaded plugin reads its channel.
     """
     channel = channel_from_json(dict(entry.channel), registry.kinds)
     series = None if entry.series is None else draw_identity(entry.series, channel)
@@ -146,18 +145,15 @@ def combine_releases(
 ) -> JointReleases:
     """Return the joint releases for each group of people who are in the same of them.
 
-    Args:
-        parts: each with a composition rule; the last is the new one.
-        declared: on the people of the new one.
-        earlier: the entries of the others.
-        original: the table of the new one, or its number of records.
+    Each part has a composition rule; the last is the new one, whose people `declared` and `original` describe.
     """
     overlap = declared.overlap
     sizes = [part.records for part in parts]
     between = [entry.overlap for entry in earlier[1:]]  # relation of earlier releases to each other
     if overlap == "same" and len(set(sizes)) == 1 and "none" not in between:
         composed = link_same_values(list(_independent_components(parts, 1)))
-        told = not composed.strange and _cell_count(composed.channel) <= MOST_CELLS
+        columns = (column for axis in composed.channel.axes for column in axis.columns())
+        told = not composed.strange and math.prod(len(column.labels) for column in columns) <= MOST_CELLS
         return JointReleases(SAME, (PresenceGroup(composed.channel, original if told else sizes[-1]),), composed)
     most, said = _max_different_values(parts, declared, earlier)
     if overlap == "nested" and set(between) <= {"nested", "same"}:
@@ -169,6 +165,16 @@ def combine_releases(
         least = min(group.people for group in groups if isinstance(group.people, int))
         return JointReleases(NESTED.format(least=least) + said, tuple(groups))
     return JointReleases((UNLIKE if overlap == "same" else "") + ANY + said, (_changing_values_group(parts, 1, most),))
+
+
+def combine_entries(earlier: Sequence[ReleaseEntry], entry: ReleaseEntry, registry: Registry) -> JointReleases | str:
+    """Return the joint releases of an entry and earlier ones, or in words why no rule composes them."""
+    try:
+        parts = [release_component(each, registry) for each in (*earlier, entry)]
+    except RRPolicyError as error:
+        return error.problems[0].message
+    obstacle = next(filter(None, (composition_obstacle(part.channel) for part in parts)), None)
+    return obstacle or combine_releases(parts, entry, earlier, entry.records)
 
 
 def _max_different_values(
@@ -201,9 +207,7 @@ def _changing_values_group(parts: Sequence[ReleaseComponent], people: int, most:
 def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Iterator[ReleaseComponent]:
     """Yield releases with independent draws: of a series, one per different value of a person.
 
-    Args:
-        parts: all releases, the last the new one.
-        most: different values of a person in a series.
+    `most` is the number of different values of a person in a series.
     """
     releases = Counter(part.series for part in parts)
     for part in parts:
@@ -213,8 +217,3 @@ def _independent_components(parts: Sequence[ReleaseComponent], most: int) -> Ite
         elif left <= most:
             yield further_value_component(part, left - 1)
         releases[part.series] -= 1
-
-
-def _cell_count(channel: Product) -> int:
-    """Return the number of possible combinations in linked rows."""
-    return math.prod(len(column.labels) for axis in channel.axes for column in axis.columns())

@@ -11,14 +11,12 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.channels.probability import log_rounded_up, round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
-from rrpolicy.errors import RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.composition import composition_obstacle
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
-from rrpolicy.governance.ledger.overlap import combine_releases, overlapping_releases, release_component
+from rrpolicy.governance.ledger.overlap import combine_entries, overlapping_releases
 from rrpolicy.privacy.epsilon.scope_loss import ScopeLoss, k_of_cross_ratio, scope_loss
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
@@ -29,10 +27,7 @@ class ComposedBounds:
     """Bounds on releases from likelihood ratios, valid for any table.
 
     Attributes:
-        record: epsilon in record scope.
-        attribute: epsilon in attribute scope.
         k: no attacker links a person with a probability above 1/k; None if units have several records.
-        rule: of composition, in words.
     """
 
     record: float
@@ -61,14 +56,11 @@ class LedgerRow:
     """A release of the ledger.
 
     Attributes:
-        hash: of its entry.
-        entry: unchanged.
         outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
         with_earlier: number of earlier releases that may contain the same people.
         alone: its bounds by itself; None if unknown.
         together: its bounds together with those; None if no rule composes them.
         unruled: reason why no rule applies; "" if one does.
-        place: its outcome.
     """
 
     hash: str
@@ -86,7 +78,6 @@ class LedgerView:
     """Content of a ledger for display.
 
     Attributes:
-        name: of the file.
         head: hash of the last entry.
         populations: name, or None for releases without one -> its releases in their order.
         budgets: name -> the budget that applies to it; None for the budget of all.
@@ -125,7 +116,7 @@ class LedgerView:
                 yield f"  {_budget_text(self.budgets[name])}"
             if not releases:
                 continue
-            yield from _aligned_rows([HEADS, *map(_row_cells, releases)])
+            yield from _aligned_rows([*map(_row_cells, releases)])
             for number, line in enumerate(releases, 1):
                 if line.unruled:
                     yield f"  {number}: no composed guarantee: {line.unruled}"
@@ -138,22 +129,6 @@ class LedgerView:
             yield "no release was entered"
         for each in self.unkept:
             yield f"{'BROKEN: ' if each.broken else ''}{each}"
-
-
-HEADS = (
-    "",
-    "release",
-    "date",
-    "records",
-    "overlap",
-    "series",
-    "outcome",
-    "epsilon",
-    "epsilon together",
-    "k together",
-    "together with",
-    "rule",
-)
 
 
 def show_ledger(path: Path, plugins: Sequence[str] = ()) -> LedgerView:
@@ -180,19 +155,14 @@ def _budget_lines(entry: LedgerBudgetEntry | None) -> Json:
 
 def _budget_text(entry: LedgerBudgetEntry) -> str:
     """Return a budget in words from its stored options, since its plugins may be absent."""
-    each = (
-        f"{requirement['model']} "
-        f"({', '.join(f'{k} = {v}' for k, v in _options_text(requirement) if v not in (None, []))})"
-        for requirement in entry.requirements
-    )
+    each = []
+    for requirement in entry.requirements:
+        options = requirement["options"]
+        assert isinstance(options, dict)
+        stated = ", ".join(f"{key} = {value}" for key, value in options.items() if value not in (None, []))
+        each.append(f"{requirement['model']} ({stated})")
     why = "" if entry.reason is None else f"; {entry.by}: {entry.reason}"
     return f"budget since {entry.date}: {' and '.join(each)}{why}"
-
-
-def _options_text(requirement: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
-    options = requirement["options"]
-    assert isinstance(options, dict)
-    yield from options.items()
 
 
 def _ledger_row(
@@ -211,16 +181,10 @@ def _ledger_row(
 def _composed_bounds(
     registry: Registry, others: Sequence[ReleaseEntry], entry: ReleaseEntry
 ) -> tuple[ComposedBounds | None, str]:
-    """Return the bounds of a release together with others, or the reason why no rule composes them."""
-    try:
-        parts = [release_component(e, registry) for e in (*others, entry)]
-    except RRPolicyError as error:
-        return None, error.problems[0].message
-    why = next(filter(None, (composition_obstacle(part.channel) for part in parts)), "")
-    if why:
-        return None, why
+    joint = combine_entries(others, entry, registry)
+    if isinstance(joint, str):
+        return None, joint
     most = max(e.max_records for e in (*others, entry))
-    joint = combine_releases(parts, entry, others, entry.records)
     exposed = [(scope_loss(g.channel, most), g.people) for g in joint.groups if isinstance(g.channel, Product)]
     return _bounds_of(exposed, joint.rule if others else "", others, entry), ""  # type: ignore[arg-type]
 
@@ -265,35 +229,27 @@ def _row_json(line: LedgerRow) -> dict[str, Json]:
     }
 
 
-def _row_cells(line: LedgerRow) -> tuple[str, ...]:
+def _row_cells(line: LedgerRow) -> dict[str, str]:
+    """Return the cells of a release by the heads of their columns."""
     entry, reached = line.entry, line.together
-    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k_text(reached), reached.rule)
-    counted = f"{line.with_earlier} earlier"
-    own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
-    series = "" if entry.series is None else entry.series.name
-    return (
-        "",
-        entry.name,
-        entry.date or "",
-        f"{entry.records:,}",
-        entry.overlap,
-        series,
-        line.outcome,
-        own,
-        told[0],
-        told[1],
-        counted,
-        told[2],
-    )
+    k = "" if reached is None else "?" if reached.k is None else f"{reached.k:.6g}"
+    return {
+        "release": entry.name,
+        "date": entry.date or "",
+        "records": f"{entry.records:,}",
+        "overlap": entry.overlap,
+        "series": "" if entry.series is None else entry.series.name,
+        "outcome": line.outcome,
+        "epsilon": "no rule" if line.alone is None else f"{line.alone.record:.6g}",
+        "epsilon together": "no rule" if reached is None else f"{reached.record:.6g}",
+        "k together": k,
+        "together with": f"{line.with_earlier} earlier",
+        "rule": "" if reached is None else reached.rule,
+    }
 
 
-def _k_text(reached: ComposedBounds) -> str:
-    return "?" if reached.k is None else f"{reached.k:.6g}"
-
-
-def _aligned_rows(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Yield rows with aligned columns; the first column numbers them."""
-    numbered = [("" if not i else str(i), *row[1:]) for i, row in enumerate(rows)]
+def _aligned_rows(rows: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    numbered = [("", *rows[0]), *((str(i), *row.values()) for i, row in enumerate(rows, 1))]
     widths = [max(map(len, column)) for column in zip(*numbered, strict=True)]
     for row in numbered:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -12,7 +12,7 @@ from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.entry import RecallEntry, ReleaseEntry
+from rrpolicy.governance.ledger.entry import ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
@@ -30,7 +30,6 @@ class VerifiedLedger:
     """A ledger whose chain is intact.
 
     Attributes:
-        ledger: as read.
         head: hash of the last entry.
         bundles: that were found in it.
         unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
@@ -73,12 +72,11 @@ class VerifiedLedger:
             "open": [{"entry": own, "release": name} for own, name in self.open],
             "bundles": list(self.bundles),
             "unkept": [each.to_json() for each in self.unkept],
-            "recalled": [{"entry": own, **_recall_json(recall)} for own, recall in self.ledger.recalled.items()],
+            "recalled": [
+                {"entry": own, "date": r.date, "by": r.by, "reason": r.reason, "replaced_by": r.replaced_by}
+                for own, r in self.ledger.recalled.items()
+            ],
         }
-
-
-def _recall_json(recall: RecallEntry) -> dict[str, Json]:
-    return {"date": recall.date, "by": recall.by, "reason": recall.reason, "replaced_by": recall.replaced_by}
 
 
 def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:
@@ -123,21 +121,11 @@ def verify_in_ledger(
 ) -> Verification:
     """Return the verification of a bundle, extended by the check that the ledger agrees and has no newer release.
 
-    Args:
-        path: of the ledger.
-        bundle: the bundle's folder, or its public/ folder alone.
-        found: its verification.
-        superseded: it may be a release under an older version of its policy.
-        plugins: distributions to load for the channels that the ledger names.
-        name: of the bundle, for messages; "" for its folder's.
-
-    Raises:
-        RefusedError: RR440 if the ledger is unreliable, RR443 if it does not exist.
+    If `superseded`, it may be a release under an older version of its policy.
     """
     ledger, called = read_ledger(path), name or str(bundle)
     problem: Problem | None
-    older: Problem | None = None
-    recalled: Problem | None = None
+    older, recalled = None, None
     try:
         manifest = sealed_manifest(bundle)
         problem = entry_mismatch(ledger, manifest, called)
@@ -176,13 +164,7 @@ def _matches_series_start(ledger: Ledger, manifest: Manifest) -> bool:
 
 
 def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return the problem that the ledger contains a release under a newer version of the policy; None if it does not.
-
-    Args:
-        ledger: with an intact chain.
-        manifest: of the release.
-        name: of the bundle, for the message.
-    """
+    """Return the problem of a release under a newer version of the policy in the ledger; None without one."""
     policy = manifest.policy
     newer = _newest_version(ledger, policy.name, policy.version, manifest.series)
     if newer is None:
@@ -210,7 +192,6 @@ def _newest_version(ledger: Ledger, policy: str, version: str, series: ManifestS
 
 
 def _is_newer(one: str, other: str) -> bool:
-    """Return whether a version is newer than another; for other texts, whether they differ."""
     try:
         return precedence(one) > precedence(other)
     except ValueError:
@@ -218,11 +199,7 @@ def _is_newer(one: str, other: str) -> bool:
 
 
 def sealed_manifest(bundle: Path) -> Manifest:
-    """Return the manifest of a bundle, or of its public/ folder, with a valid digest.
-
-    Raises:
-        PolicyError: RR260 or RR261 if it is no release, RR284 if it was changed.
-    """
+    """Return the manifest of a bundle, or of its public/ folder, with a valid digest."""
     public = bundle / "public" if (bundle / "public").is_dir() else bundle
     manifest = read_release(public)
     check_seal(public, manifest.to_json(), ())
@@ -230,13 +207,7 @@ def sealed_manifest(bundle: Path) -> Manifest:
 
 
 def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
-    """Return the difference between a release and its entry in the ledger; None if they agree.
-
-    Args:
-        ledger: with an intact chain.
-        manifest: of the release.
-        name: of the bundle, for the message.
-    """
+    """Return the difference between a release and its entry in the ledger; None if they agree."""
     place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
     found = find_entry(ledger, manifest)
     if found is None:
@@ -262,19 +233,12 @@ def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | N
 
 
 def _replaced_release(ledger: Ledger, entry: ReleaseEntry) -> str | None:
-    """Return the digest of the release that an entry corrects."""
     settled = None if entry.replaces is None else ledger.settled.get(entry.replaces)
     return None if settled is None else settled.release
 
 
 def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
-    """Return the notice that a release was recalled, or replaced by a correction; None if it was not.
-
-    Args:
-        ledger: with an intact chain.
-        own: hash of its entry.
-        name: of the bundle, for the message.
-    """
+    """Return the notice that a release was recalled, or replaced by a correction; None if it was not."""
     recall, other = ledger.recalled.get(own), ledger.replaced.get(own)
     if recall is None and other is None:
         return None

@@ -30,13 +30,10 @@ class BaselinePack:
     """A baseline that comes with rrpolicy.
 
     Attributes:
-        name: on the command line.
-        version: of the pack.
         title: its subject, in a sentence.
         asks: its requirements on a policy that extends it, in a line.
         sources: references.
         digest: of its bytes, as in audit/ of a release if the file was not changed.
-        text: the file.
     """
 
     name: str
@@ -55,11 +52,7 @@ def packs() -> tuple[BaselinePack, ...]:
 
 
 def pack(name: str) -> BaselinePack:
-    """Return one pack.
-
-    Raises:
-        PolicyError: RR250 if no pack has that name.
-    """
+    """Return one pack."""
     known = {each.name: each for each in packs()}
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1)
@@ -69,16 +62,7 @@ def pack(name: str) -> BaselinePack:
 
 
 def write_pack(name: str, folder: Path) -> Path:
-    """Write a pack into a folder, for policies to extend.
-
-    Args:
-        name: of the pack.
-        folder: made if missing.
-
-    Raises:
-        PolicyError: RR250 if no pack has that name.
-        RefusedError: RR411 if there is such a file already, RR407 or RR408 if it cannot be written.
-    """
+    """Write a pack into a folder, for policies to extend."""
     content = pack(name).text.encode()
     (written,) = write_new(folder, {f"{name}.toml": partial(Path.write_bytes, data=content)})
     return written

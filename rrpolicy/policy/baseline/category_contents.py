@@ -29,11 +29,8 @@ def category_contents(
     A category of values outside of the domain may grow: a requirement of it then guards more people. If it has a
     separate threshold, other values that join it lose theirs.
 
-    Args:
-        cells: name -> interval of each bin, or each value of the domain as text.
-        outside: the category of values that no cell holds; None if there is none.
-        nulls: the category of nulls; None if there is none.
-        limited: categories with a separate threshold, as text.
+    `cells` maps each name to the interval of its bin, or to the value of the domain as text. `limited` are categories
+    with a separate threshold, as text.
     """
     found = {_category_name(name): frozenset([content]) for name, content in cells.items()}
     grows = outside is None or category_text(outside) not in limited
@@ -45,12 +42,7 @@ def category_contents(
 
 
 def table_category_contents(table: Node, limited: Container[str]) -> Held:
-    """Return the contents of each category of a column's table in a file, as far as the table has the right shape.
-
-    Args:
-        table: of the column.
-        limited: categories with a separate threshold, as text.
-    """
+    """Return the contents of each category of a column's table in a file, as far as the table has the right shape."""
     outside, nulls = (
         None if at is None or at.value == REJECT_VALUE else _plain_category(at.value) for at in map(table.get, _SPARE)
     )

@@ -11,13 +11,8 @@ from typing import Any
 from rrpolicy.errors import Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.category_contents import category_name_node, contents_text, table_category_contents
-from rrpolicy.policy.directions import (
-    DIRECTION_RULES,
-    NAME_KEY,
-    Direction,
-    DirectionRule,
-)
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.directions import DIRECTION_RULES, NAME_KEY, Direction, DirectionRule
+from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml
@@ -49,7 +44,6 @@ class _ComparedKey:
 
     @property
     def told(self) -> str:
-        """Return the key for messages, with its column."""
         last = f"`{self.key.rpartition('.')[2]}`"
         return last if self.column is None else f"{last} of '{self.column}'"
 
@@ -62,10 +56,8 @@ class _ComparedKey:
 def floor_violations(base: Node, relaxable: frozenset[str], child: Node) -> Iterator[Problem]:
     """Yield a problem for everything in which a policy is weaker than its baseline and may not be.
 
-    Args:
-        base: the baseline, its own baselines folded in.
-        relaxable: dotted keys, or their last parts, in which a policy may be weaker.
-        child: the policy, not folded.
+    `base` has its own baselines folded in, `child` has not. `relaxable` are dotted keys, or their last parts, in which
+    a policy may be weaker.
     """
     for key, rule in DIRECTION_RULES.items():
         if rule.direction in _OF_LEDGER and base.get("ledger") is None:
@@ -129,7 +121,6 @@ def _table_key(table: Node | None, last: str) -> Node | None:
 
 
 def _changes_count_column(key: str, above: Node, before: Node | None) -> bool:
-    """Return whether a policy replaces a uri that names the column of counts."""
     inherited = before is None or before.get("multiplicity") is not None
     return key == "source.multiplicity" and not inherited and above.get("uri") is not None
 
@@ -186,7 +177,6 @@ def remove_restated(base: Node, relaxable: frozenset[str], child: Node) -> Node:
 
 
 def _equal_except(one: Node, other: Node, option: str) -> bool:
-    """Return whether two entries are equal except for one option."""
     said = [{k: v for k, v in entry.plain().items() if k != option} for entry in (one, other)]
     return bool(said[0] == said[1])
 
@@ -323,7 +313,6 @@ def _renamed_categories(one: _ComparedKey, base: Node) -> Iterator[Problem]:
 
 
 def _same_value(old: Node, new: Node, rule: DirectionRule) -> bool:
-    """Return whether two values are equal; for file names, whether they name one file."""
     named = rule.value == NAME_KEY or any(URI_SCHEME.match(str(n.value)) for n in (old, new))
     if isinstance(old.value, str) and isinstance(new.value, str) and not named:
         files = [os.path.join(os.path.dirname(n.place.file), str(n.value)) for n in (old, new)]  # noqa: PTH118, PTH120
@@ -375,10 +364,6 @@ def _relaxable_problems(one: _ComparedKey, relaxable: frozenset[str]) -> Iterato
 
 def _weakening_problem(key: str, at: Node, what: str) -> Problem:
     last = key.rpartition(".")[2]
-    return Problem(
-        "RR243",
-        f"the policy {what}; a baseline is a floor",
-        at.place,
-        "no less than the baseline asks",
-        f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]',
-    )
+    message = f"the policy {what}; a baseline is a floor"
+    hint = f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]'
+    return Problem("RR243", message, at.place, "no less than the baseline asks", hint)

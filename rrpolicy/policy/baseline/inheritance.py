@@ -49,15 +49,9 @@ def read_merged(
 ) -> MergedPolicy:
     """Read a policy file and its baselines.
 
-    Args:
-        path: the policy file.
-        problems: gets what is wrong with the shape of any of the files and with their inheritance.
-        root: that the baselines must lie under.
-        alter: changes the file's own tree; by default it is left unchanged.
-        aliases: called where a policy and its baseline name the mechanism in two ways.
-
-    Raises:
-        PolicyError: if the file itself cannot be read as TOML.
+    `problems` gets the faults of every file and of their inheritance. `alter` changes the file's own tree. `aliases` is
+    called where a policy and its baseline name the mechanism in two ways. Raises PolicyError only if the file itself is
+    not TOML.
     """
     return _read_and_merge(path, str(path), problems, (), root, aliases, alter)
 
@@ -76,7 +70,8 @@ def _read_and_merge(  # noqa: PLR0917 each is another thing
         root = alter(root)
     problems += _shape_problems(root)
     extends = root.get("policy", "extends")
-    own = _string_items(root, "policy", "may_relax")
+    listed = root.get("policy", "may_relax")
+    own = frozenset(i.value for i in (listed.items if listed is not None else ()) if isinstance(i.value, str))
     if extends is None or extends.wrong:
         return MergedPolicy(root, own, extends is None)
     base = _read_baseline(extends, shown, problems, (*below, os.path.realpath(path)), reach, aliases)
@@ -84,8 +79,7 @@ def _read_and_merge(  # noqa: PLR0917 each is another thing
         return MergedPolicy(root, own, complete=False)
     root = _canonical_mechanism(base.root, root, aliases)
     problems += floor_violations(base.root, base.relaxable, root)
-    stated = root.get("policy", "may_relax") is not None
-    relaxable = base.relaxable & own if stated else base.relaxable
+    relaxable = base.relaxable if listed is None else base.relaxable & own
     floor = remove_restated(base.root, base.relaxable, root)
     return MergedPolicy(_fold_child(floor, root), relaxable, base.complete, (base.root.place.file, *base.baselines))
 
@@ -104,13 +98,8 @@ def _shape_problems(root: Node) -> Iterator[Problem]:
         for problem in validation_problems(error, root, PolicyFile):
             if problem.code == "RR206" and problem.message.startswith("the key 'schema'"):
                 hint = f"begin the file with `schema = {POLICY_SCHEMA_VERSION}`"
-                yield Problem(
-                    "RR204",
-                    "the policy does not say its language",
-                    problem.place,
-                    f"schema = {POLICY_SCHEMA_VERSION}",
-                    hint,
-                )
+                expected = f"schema = {POLICY_SCHEMA_VERSION}"
+                yield Problem("RR204", "the policy does not say its language", problem.place, expected, hint)
             elif problem.place is None or problem.place.key != "schema":
                 yield problem
 
@@ -149,15 +138,6 @@ def _read_baseline(  # noqa: PLR0917 each is another thing
         return None
 
 
-def _array_items(root: Node, *keys: str) -> list[Node]:
-    node = root.get(*keys)
-    return node.items if node is not None else []
-
-
-def _string_items(root: Node, *keys: str) -> frozenset[str]:
-    return frozenset(i.value for i in _array_items(root, *keys) if isinstance(i.value, str))
-
-
 _OF_ONE = (("policy", "changes"), ("context", "approved_by"))
 """Statements about one policy only, which are not inherited."""
 _ADDED = (
@@ -166,6 +146,14 @@ _ADDED = (
     *(("ledger", "budget"), ("release", "require_roles"), ("release", "require_approval")),
 )
 """Lists that a policy adds to."""
+_RELATIVE = (
+    ("source", "uri"),
+    ("mechanism", "plan_on"),
+    ("reference", "uri"),
+    ("ledger", "file"),
+    ("release", "signers"),
+)
+"""Keys whose relative paths start at the file that states them."""
 
 
 def _canonical_mechanism(base: Node, child: Node, aliases: AliasFinder) -> Node:
@@ -182,7 +170,6 @@ def _canonical_mechanism(base: Node, child: Node, aliases: AliasFinder) -> Node:
 
 
 def _fold_child(base: Node, child: Node) -> Node:
-    """Return the child over the baseline."""
     for section, key in _OF_ONE:
         base = _without_key(base, section, key)
     folded = _override_node(base, child)
@@ -196,11 +183,8 @@ def _fold_child(base: Node, child: Node) -> Node:
     name, old = child.get("mechanism", "name"), base.get("mechanism", "name")
     if name is not None and old is not None and name.value != old.value:
         folded.table["mechanism"] = child.table["mechanism"]
-    _rebase_uri(folded, base, child, "source", "uri")
-    _rebase_uri(folded, base, child, "mechanism", "plan_on")
-    _rebase_uri(folded, base, child, "reference", "uri")
-    _rebase_uri(folded, base, child, "ledger", "file")
-    _rebase_uri(folded, base, child, "release", "signers")
+    for place in _RELATIVE:
+        _rebase_uri(folded, base, child, *place)
     return folded
 
 

@@ -32,13 +32,7 @@ _SKIPPED = frozenset({"comment", "ERROR"})
 def toml_places(content: bytes, lines: Sequence[str], file: str) -> dict[KeyPath, tuple[Place, Place]]:
     """Return the place of each key and of its value.
 
-    Args:
-        content: the file; valid TOML in UTF-8.
-        lines: the same as text, without line ends.
-        file: the name that places contain.
-
-    Returns:
-        path of keys and indices -> (place of the key, place of the value); an item of an array is its own key.
+    Returns path of keys and indices -> (place of the key, place of the value); an item of an array is its own key.
     """
     walker = _PositionWalker(content, lines, file)
     walker.document(Parser(Language(tree_sitter_toml.language())).parse(content).root_node)
@@ -229,11 +223,7 @@ def policies_in_folder(folder: Path) -> tuple[Path, ...]:
 
 
 def named_policy_files(paths: Iterable[Path]) -> tuple[Path, ...]:
-    """Return the files that a caller names: of a folder, every policy in it.
-
-    Raises:
-        PolicyError: RR200 if a folder holds none.
-    """
+    """Return the files that a caller names: of a folder, every policy in it."""
     return tuple(file for path in paths for file in (_folder_policies(path) if path.is_dir() else (path,)))
 
 
@@ -248,16 +238,9 @@ def _folder_policies(folder: Path) -> tuple[Path, ...]:
 def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
     """Read a TOML file. Lines of it are quoted only if it declares itself a policy: `schema = 1`.
 
-    Args:
-        path: the file.
-        shown: its name in places.
-        root: that it must lie under, where another policy names it; it must then be a policy.
-
-    Raises:
-        OutsideError: if it lies elsewhere.
-        PolicyError: RR200 if it cannot be read, RR201 if it is not UTF-8 or begins with a byte order mark, RR202 if
-            it is not TOML, RR203 if a key occurs twice, RR209 if it is empty, RR287 if it is nested too deeply or holds
-            too many values.
+    It must be under `root` and a policy if another policy names it; else OutsideError is raised. Raises PolicyError:
+    RR200 if it cannot be read, RR201 for its encoding, RR202, RR203 and RR209 for its TOML, RR287 for its depth or
+    size.
     """
     content = _file_content(path, shown, root)
     text = _decode_utf8(content, shown)
@@ -276,7 +259,20 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
         raise PolicyError(_too_many_values(shown))
     try:
         values = tomllib.loads(text, parse_float=Decimal)
-        _require_bounded_size(values, shown)
+        level: list[object] = [values]
+        held = 0
+        for _ in range(MAX_DEPTH):
+            level = [
+                v
+                for one in level
+                if isinstance(one, (dict, list))
+                for v in (one.values() if isinstance(one, dict) else one)
+            ]
+            held += len(level)
+            if held > MOST_VALUES:
+                raise PolicyError(_too_many_values(shown))
+        if level:
+            raise PolicyError(_too_deep_problem(Place(shown, 1, 1)))
         return _build_node(values, (), toml_places(content, lines, shown), Place(shown, 1, 1))
     except RecursionError as error:
         raise PolicyError(_too_deep_problem(Place(shown, 1, 1))) from error
@@ -292,28 +288,6 @@ def _file_content(path: Path, shown: str, root: Root | None) -> bytes:
         raise PolicyError(
             Problem("RR200", f"{shown} cannot be read: {reason.lower()}", expected="a policy file in TOML")
         ) from error
-
-
-def _require_bounded_size(values: Mapping[str, object], shown: str) -> None:
-    """Refuse a file of more values, or deeper ones, than any policy holds, before anything is built from them.
-
-    Raises:
-        PolicyError: RR287.
-    """
-    level: list[object] = [values]
-    held = 0
-    for _ in range(MAX_DEPTH):
-        level = [
-            v
-            for one in level
-            if isinstance(one, (dict, list))
-            for v in (one.values() if isinstance(one, dict) else one)
-        ]
-        held += len(level)
-        if held > MOST_VALUES:
-            raise PolicyError(_too_many_values(shown))
-    if level:
-        raise PolicyError(_too_deep_problem(Place(shown, 1, 1)))
 
 
 def _too_many_values(shown: str) -> Problem:
@@ -366,7 +340,6 @@ def _syntax_problem(error: Exception, lines: list[str], shown: str) -> Problem:
 
 
 def _invalid_date_text(place: Place) -> str | None:
-    """Return the text of an invalid date where parsing of a file fails; None if it is something else."""
     for found in _DAY.finditer(place.text):
         if found.start() < place.column <= found.end() + 1:
             with suppress(ValueError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
@@ -11,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
-from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.escaping.printable import escape_invisible, inert_text, quoted_list
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.directions import DIRECTION_RULES
 from rrpolicy.policy.error_key import offending_key
@@ -107,10 +109,7 @@ class _LocatedError:
 def validation_problems(error: ValidationError, root: Node, model: type[BaseModel]) -> Iterator[Problem]:
     """Yield pydantic's errors of a table, once for each place, and mark the nodes.
 
-    Args:
-        error: of validating `root.plain()` or a part of it.
-        root: the table.
-        model: the class it was validated with.
+    `error` is of validating `root.plain()` or a part of it with `model`.
     """
     located = [_locate_error(root, e) for e in error.errors(include_url=False)]
     groups: dict[tuple[object, ...], list[_LocatedError]] = {}
@@ -164,7 +163,8 @@ def _validation_problem(group: list[_LocatedError], model: type[BaseModel]) -> P
         return Problem("RR205", f"unknown key '{last}'{_table_text(above)}", node.key, choices_text(known), hint)
     told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
     if told and not told.startswith("expected "):
-        named = _offending_node(told, node)
+        key = offending_key(told, node.table)
+        named = node if key is None else node.table[key]
         message = told if named is not node else f"{_key_text(node.place.key)}: {told}"
         return Problem("RR208", message, named.place, hint=_percentage_hint(named.value, told))
     expected = " or ".join(dict.fromkeys(_expected_text(one.error) for one in group))
@@ -178,12 +178,6 @@ def _validation_problem(group: list[_LocatedError], model: type[BaseModel]) -> P
         return Problem("RR207", f"{name} is {_toml_kind(value)}", node.place, expected, hint)
     hint = hint or _percentage_hint(value, expected)
     return Problem("RR208", f"{name} cannot be {short_toml(value)}", node.place, expected, hint)
-
-
-def _offending_node(told: str, node: Node) -> Node:
-    """Return the key that a table's error is about; the table if none."""
-    key = offending_key(told, node.table)
-    return node if key is None else node.table[key]
 
 
 def _percentage_hint(value: object, told: str) -> str | None:
@@ -215,7 +209,6 @@ def _missing_key_text(key: str, fields: Iterable[FieldInfo]) -> str:
 
 
 def _named_fields(model: type[BaseModel], path: Sequence[str | int]) -> list[FieldInfo]:
-    """Return the fields that a path to a key may name."""
     if not path:
         return []
     fields = [(f.alias or n, f) for m in _location_classes(model, path[:-1]) for n, f in m.model_fields.items()]
@@ -234,7 +227,6 @@ def accepted_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list
 
 
 def _location_classes(model: type[BaseModel], loc: Iterable[str | int]) -> list[type[BaseModel]]:
-    """Return the classes that a location of a class may hold."""
     current = [model]
     for part in loc:
         fields = [f for m in current for n, f in m.model_fields.items() if (f.alias or n) == part]
@@ -295,3 +287,14 @@ def entry_text(key: str) -> str:
     """Return a table as the file writes it; for an array of tables, with the number of the entry, counted from 1."""
     above, _, last = key.rpartition(".")
     return f"[[{above}]] {int(last) + 1}" if last.isdigit() else f"[{key}]"
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return inert_text(escape_invisible(json.dumps(value, ensure_ascii=False), lambda c: f"\\U{ord(c):08x}"))
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value) if isinstance(value, Decimal) else repr(value)

@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channels.anatomy.pair_groups import largest_pair_group_size, pair_group_kinds
-from rrpolicy.channels.anatomy.partition_plan import PartitionPhase
+from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, largest_pair_group_size, pair_group_kinds
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Risk, Standing

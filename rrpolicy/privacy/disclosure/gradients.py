@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from rrpolicy.channels.axes.exchange import apply_block_exchange
-from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.retention import Retention, apply_block_exchange
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.frozen_dataclass import frozen

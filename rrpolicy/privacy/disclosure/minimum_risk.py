@@ -25,7 +25,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.policy.model import Requirement, Role
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
 from rrpolicy.privacy.disclosure.best_guess import BestGuesses, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.escaping.shell import command_line
+from rrpolicy.escaping.printable import command_line
 from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE

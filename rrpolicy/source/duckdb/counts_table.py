@@ -25,8 +25,6 @@ class CountsRelation:
 
     Attributes:
         source: SQL of its rows without those of count 0, with a last column `MULTIPLICITY`.
-        columns: without that column.
-        rows: number of rows.
         records: number of records that they represent.
     """
 
@@ -39,19 +37,7 @@ class CountsRelation:
 def read_counts_relation(
     connection: duckdb.DuckDBPyConnection, name: str, source: str, columns: Sequence[StoredColumn], multiplicity: str
 ) -> CountsRelation:
-    """Read a table of counts.
-
-    Args:
-        connection: DuckDB.
-        name: the table, as messages name it.
-        source: SQL that reads it.
-        columns: its columns, in order.
-        multiplicity: the name of the column of counts.
-
-    Raises:
-        DataError: RR347 if there is no such column, RR348 if it holds invalid counts, RR342 if there are too many
-            records.
-    """
+    """Read a table of counts."""
     stored = next((c for c in columns if c.name == multiplicity), None)
     if stored is None:
         known = ", ".join(f"'{c.name}'" for c in columns[:20])
@@ -75,15 +61,18 @@ def read_counts_relation(
     if faulty:
         message = f"{name}: {'; '.join(faulty)} in '{multiplicity}'"
         raise DataError(Problem("RR348", message, expected=WHOLE, hint="mend the statement that counted"))
-    if records > MAX_COUNTED_RECORDS:
-        message = f"{name}: {records:,} records"
-        raise DataError(
-            Problem("RR342", message, expected=f"at most {MAX_COUNTED_RECORDS:,}", hint="release it in parts")
-        )
+    check_countable(name, records)
     kept = [c for c in columns if c is not stored]
     names = "".join(f"{identifier(c.name)}, " for c in kept)
     counted = f"(SELECT {names}({n})::BIGINT AS {MULTIPLICITY_COLUMN} FROM {source} WHERE {n} > 0)"
     return CountsRelation(counted, kept, rows, int(records))
+
+
+def check_countable(name: str, records: int) -> None:
+    """Raise RR342 if a table has more records than can be counted."""
+    if records > MAX_COUNTED_RECORDS:
+        expected = f"at most {MAX_COUNTED_RECORDS:,}"
+        raise DataError(Problem("RR342", f"{name}: {records:,} records", expected=expected, hint="release it in parts"))
 
 
 def _row_count_text(count: int) -> str:

@@ -25,12 +25,7 @@ _OTHERS = {
 
 
 def create_table_sql(name: str, columns: Sequence[tuple[str, str]]) -> str:
-    """Return the statement that makes a released table.
-
-    Args:
-        name: of the table.
-        columns: names with engine types that are known to be types.
-    """
+    """Return the statement that makes a released table."""
     return f"CREATE TABLE {identifier(name)} ({', '.join(f'{identifier(c)} {kind}' for c, kind in columns)})"
 
 
@@ -40,12 +35,6 @@ def unexpected_contents(
     """Return the unexpected contents of a database in words; "" if it is exactly the expected plain table.
 
     Generated columns, defaults, constraints and comments count: the table's statement must be the expected one.
-
-    Args:
-        connection: that the database is open in.
-        database: its name there.
-        table: the expected one.
-        columns: its columns with engine types.
     """
     for catalogue, condition in _engine_catalogues():
         query = f"SELECT count(*) FROM {catalogue}() WHERE {condition} AND database_name = ?"

@@ -9,24 +9,136 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
+import secrets
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from rrpolicy.engine.column_types import StoredColumn
-from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.scan import read_csv
+from rrpolicy.engine.quoting import identifier, literal, read_csv
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import Reading
+from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.source.duckdb.files import shown_name
 from rrpolicy.source.duckdb.missing import with_missing_as_null
-from rrpolicy.source.duckdb.plaintext import CsvTextFile, readable_text_file
 
 if TYPE_CHECKING:
     import duckdb
 
     from rrpolicy.policy.model import CsvSettings
+
+
+CHUNK_BYTES = 1 << 20
+MAX_FIELD_BYTES = 1 << 30
+"""The most characters of a field that are counted; Python's default limit is 128 Ki."""
+
+
+@frozen
+class CsvTextFile:
+    """A file of UTF-8 text that begins with its header, packed by gzip or not."""
+
+    path: str
+    delimiter: str
+    quote: str
+
+    @property
+    def packed(self) -> bool:
+        """Return whether it is packed by gzip."""
+        return self.path.lower().endswith(".gz")
+
+    def header(self) -> tuple[list[str], int]:
+        """Return the fields of the first record, () if there is no record, and the number of fields of the next one.
+
+        Raises UnicodeDecodeError if it is not UTF-8; csv.Error, OSError, EOFError or zlib.error if it cannot be read.
+        """
+        with _open_text(self.path, "utf-8-sig") as stream:
+            reader = self._reader(stream)
+            names = next(reader, [])
+            with suppress(csv.Error, UnicodeDecodeError):
+                return names, next((len(row) for row in reader if row), len(names))
+            return names, len(names)
+
+    def parts(self, delimiter: str) -> int:
+        """Return the number of fields of the first line under another delimiter; 0 if it then is no CSV.
+
+        Nothing further is read: quotes that another delimiter begins may end anywhere. Raises as `header`.
+        """
+        with _open_text(self.path, "utf-8-sig") as stream:
+            line = stream.readline(CHUNK_BYTES)
+        try:
+            return len(next(self._reader([line], delimiter), []))
+        except csv.Error:
+            return 0
+
+    def records(self) -> int:
+        """Return the number of records after the header, empty lines not counted."""
+        with _open_text(self.path, "utf-8-sig") as stream:
+            return sum(1 for row in self._reader(stream) if row) - 1
+
+    def lines(self) -> int:
+        """Return the number of lines after the header that end outside of quotes, at the speed of reading.
+
+        These are the records, unless lines are empty, end otherwise than in a line feed, or quotes occur in the middle
+        of fields: then use `records`.
+        """
+        count, inside, last = 0, False, b""
+        quote = self.quote.encode()
+        with open_binary(self.path) as stream:
+            while chunk := stream.read(CHUNK_BYTES):
+                for place, part in enumerate(chunk.split(quote) if quote else [chunk]):
+                    inside ^= place > 0
+                    count += 0 if inside else part.count(b"\n")
+                last = chunk[-1:]
+        return count - (last in {b"\n", b""})
+
+    def _reader(self, lines: Iterable[str], delimiter: str | None = None) -> Iterator[list[str]]:
+        delimiter = delimiter or self.delimiter
+        csv.field_size_limit(MAX_FIELD_BYTES)
+        if not self.quote:
+            return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
+        return csv.reader(lines, delimiter=delimiter, quotechar=self.quote, strict=True)
+
+
+def readable_text_file(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
+    """Return a file that the engine can read: itself, or a copy in the scratch folder.
+
+    Raises UnicodeDecodeError if a file that is copied is not in its encoding; OSError, EOFError or zlib.error if it
+    cannot be read or copied.
+    """
+    plain = path.lower().removesuffix(".gz")
+    delimiter = settings.delimiter or ("\t" if plain.endswith(".tsv") else ",")
+    if settings.encoding == "utf-8" and not settings.skip:
+        return CsvTextFile(path, delimiter, settings.quote)
+    copy = scratch / f"text-{secrets.token_hex(8)}.csv"
+    encoding = "utf-8-sig" if settings.encoding == "utf-8" else settings.encoding
+    with _open_text(path, encoding) as stream, copy.open("x", encoding="utf-8", newline="") as target:
+        copy.chmod(0o600)
+        for _ in range(settings.skip):
+            stream.readline()
+        while chunk := stream.read(CHUNK_BYTES):
+            target.write(chunk)
+    return CsvTextFile(str(copy), delimiter, settings.quote)
+
+
+@contextmanager
+def open_binary(path: str) -> Iterator[IO[bytes]]:
+    """Open a file's bytes, unpacked if its name ends in .gz."""
+    with Path(path).open("rb") as raw:
+        if path.lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=raw) as unpacked:
+                yield unpacked  # type: ignore[misc]
+        else:
+            yield raw
+
+
+@contextmanager
+def _open_text(path: str, encoding: str) -> Iterator[IO[str]]:
+    with open_binary(path) as stream, io.TextIOWrapper(stream, encoding=encoding, newline="") as text:
+        yield text
+
 
 _EXPONENT = "([eE][+-]([0-9]{1,2}|[12][0-9]{2}))"
 """An exponent with its sign, as programs write it: `1e3` is more likely a code."""
@@ -53,13 +165,7 @@ _PARSED = ("DATE", "TIMESTAMP")
 def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile:
     """Return a CSV file as the engine can read it.
 
-    Args:
-        path: of the file.
-        settings: its format.
-        scratch: the folder for a copy if it has another encoding, or lines before its header.
-
-    Raises:
-        DataError: RR303 if it cannot be unpacked, RR304 if it is not in its encoding.
+    `scratch` takes a copy if the file has another encoding, or lines before its header.
     """
     try:
         return readable_text_file(path, settings, scratch)
@@ -70,17 +176,7 @@ def readable_csv(path: str, settings: CsvSettings, scratch: Path) -> CsvTextFile
 
 
 def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str, ...]:
-    """Return the column names of a CSV file; a first one without a name is called `FIRST`.
-
-    Args:
-        path: of the file, as messages name it.
-        file: the file as opened.
-        settings: its format.
-
-    Raises:
-        DataError: RR303 if the fields have another delimiter; RR304 if it is not UTF-8; RR308 if there is no header,
-            or one with more or fewer fields than the first record.
-    """
+    """Return the column names of a CSV file; a first one without a name is called `FIRST`."""
     try:
         names, width = file.header()
     except UnicodeDecodeError:
@@ -92,14 +188,9 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
             Problem("RR308", f"{shown_name(path)}: the file is empty", expected="a first line with the column names")
         )
     if settings.delimiter is None and file.parts(";") > len(names):
-        raise DataError(
-            Problem(
-                "RR303",
-                f"{shown_name(path)}: fields are parted by semicolons",
-                expected="commas, or tabs in a .tsv file",
-                hint='say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out',
-            )
-        )
+        message = f"{shown_name(path)}: fields are parted by semicolons"
+        hint = 'say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out'
+        raise DataError(Problem("RR303", message, expected="commas, or tabs in a .tsv file", hint=hint))
     if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
         message = f"{shown_name(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
@@ -117,24 +208,13 @@ def header_width_error(name: str, names: int, width: int) -> DataError:
 
 
 def _encoding_error(path: str, settings: CsvSettings) -> DataError:
-    return DataError(
-        Problem(
-            "RR304",
-            f"{shown_name(path)}: not {settings.encoding.upper()} text",
-            expected=settings.encoding.upper(),
-            hint='name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out',
-        )
-    )
+    message = f"{shown_name(path)}: not {settings.encoding.upper()} text"
+    hint = 'name its encoding, such as `encoding = "latin-1"` under [source.csv]; `rrpolicy init` finds it out'
+    return DataError(Problem("RR304", message, expected=settings.encoding.upper(), hint=hint))
 
 
 def csv_scan_sql(path: str, file: CsvTextFile, names: Sequence[str]) -> str:
-    """Return SQL that reads the file, every column as text, refusing malformed records.
-
-    Args:
-        path: as the engine opens it.
-        file: its format.
-        names: the columns.
-    """
+    """Return SQL that reads the file, every column as text, refusing malformed records."""
     told = {"skip": "0", "comment": "''", "encoding": "'utf-8'", "strict_mode": "true", "null_padding": "false"}
     told |= {"ignore_errors": "false", "compression": "'gzip'" if file.packed else "'none'"}
     return read_csv(path, dict.fromkeys(names, "VARCHAR"), file.delimiter, file.quote, **told)
@@ -145,15 +225,8 @@ def columns(
 ) -> tuple[str, int, list[StoredColumn]]:
     """Read the file, `_TOGETHER` columns at a time; a column that is not read is text.
 
-    Args:
-        connection: DuckDB.
-        source: SQL that reads the file.
-        names: the columns.
-        reading: the format of numbers, and the codes of missing values.
-
-    Returns:
-        SQL that reads the file without those codes; the number of records; each column with the type in which all its
-            values are spelled.
+    Returns SQL that reads the file without the codes of missing values; the number of records; each column with the
+    type in which all its values are spelled.
     """
     source = with_missing_as_null(source, [StoredColumn(name, "VARCHAR") for name in names], reading)
     if reading.column_wise:
@@ -173,7 +246,6 @@ def columns(
 
 
 def _type_test_sql(sql: str, *, comma: bool) -> list[str]:
-    """Return SQL of aggregates: whether all values are of each type; the number with the other decimal mark."""
     mark, other = (decimal_comma_pattern, str) if comma else (str, decimal_comma_pattern)
     tests = []
     for kind, spelling in _SPELLINGS.items():
@@ -192,7 +264,6 @@ def decimal_comma_pattern(pattern: str) -> str:
 
 
 def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredColumn:
-    """Return a column from the results of its tests."""
     kind = next((kind for kind, holds in zip(_SPELLINGS, found, strict=False) if holds), "VARCHAR")
     numbers, others, padded, known = found[len(_SPELLINGS) : len(_SPELLINGS) + 4]
     odd = known - numbers if numbers or others or padded else 0
@@ -200,16 +271,7 @@ def _inferred_column(name: str, found: Sequence[int], *, comma: bool) -> StoredC
 
 
 def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
-    """Count the records without the engine, which may silently lose a record longer than it can read.
-
-    Args:
-        path: of the file, as messages name it.
-        file: the file as opened.
-        records: number of records that the engine read.
-
-    Raises:
-        DataError: RR326 if it read another number.
-    """
+    """Count the records without the engine, which may silently lose a record longer than it can read."""
     if file.lines() == records:
         return
     try:
@@ -218,11 +280,6 @@ def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
         there = -1
     if there != records:
         counted = f"{there:,} records" if there >= 0 else "other records"
-        raise DataError(
-            Problem(
-                "RR326",
-                f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}",
-                expected="every record of the file",
-                hint="shorten records of many million characters, mend quotes, or write the table as Parquet",
-            )
-        )
+        message = f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}"
+        hint = "shorten records of many million characters, mend quotes, or write the table as Parquet"
+        raise DataError(Problem("RR326", message, expected="every record of the file", hint=hint))

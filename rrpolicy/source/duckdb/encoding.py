@@ -16,7 +16,7 @@ from rrpolicy.engine.quoting import identifier, literal, sql_list
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute
-from rrpolicy.policy.tree.spelling import toml_value
+from rrpolicy.policy.tree.problems import toml_value
 
 OUTSIDE_CODE = -1
 NULL_CODE = -2
@@ -46,13 +46,7 @@ class AttributeEncoding:
 def encode(attribute: Attribute, column: StoredColumn, prefix: str) -> AttributeEncoding:
     """Return the encoding of a categorical attribute.
 
-    Args:
-        attribute: with its domain.
-        column: the table's column.
-        prefix: the beginning of the names of the keys; unique in the statement.
-
-    Raises:
-        DataError: RR312 if the column's type cannot hold the domain's values or be binned.
+    `prefix` begins the names of the keys, and is unique in the statement.
     """
     if attribute.domain is None:
         raise ValueError(f"the domain of {attribute.name} is not known")
@@ -126,8 +120,7 @@ def grouping_encoding(attribute: Attribute, column: StoredColumn, prefix: str) -
 def domain_position(domain: tuple[Value, ...], value: Value) -> int:
     """Return a category's position in a domain; true differs from 1.
 
-    Raises:
-        ValueError: if it is not in the domain.
+    Raises ValueError if it is not in the domain.
     """
     for place, category in enumerate(domain):
         if same_category(category, value):
@@ -146,7 +139,6 @@ class DomainComparison:
 
     Attributes:
         places: the codes of the categories that the column can hold.
-        values: those categories.
         type: the engine type to compare in.
         sql: the column in that type.
     """
@@ -161,9 +153,6 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
     """Return the comparison of a column with its domain.
 
     The categories named by `nulls` and `outside` need not be of the column's type.
-
-    Raises:
-        DataError: RR312 if another category is of a type that the column cannot hold.
     """
     domain = attribute.domain or ()
     meant = [v for v in domain if v not in (attribute.nulls, attribute.outside)]
@@ -180,7 +169,8 @@ def compare_with_domain(attribute: Attribute, column: StoredColumn) -> DomainCom
         instants = [parse_moment(v, column.type) for v in domain]
         fits = [instant is not None for instant in instants]
         if len(set(instants) - {None}) < sum(fits):
-            raise _duplicate_category_error(attribute, column)
+            message = f"two categories of '{attribute.name}' are one {column.type}"
+            raise DataError(Problem("RR312", message, attribute.place, "a category for each date or time"))
         kind, sql = column.type, column.typed
     else:
         raise category_type_error(attribute, column, meant[0] if meant else "")
@@ -201,9 +191,7 @@ def _compares_as_text(meant: Sequence[Value], column: StoredColumn) -> bool:
 def parse_moment(value: Value, kind: str) -> date | time | None:
     """Return the date or time that a category spells, as a column of an engine type holds it; None if it spells none.
 
-    Args:
-        value: the category.
-        kind: DATE, TIME, TIMESTAMP, …
+    `kind` is DATE, TIME, TIMESTAMP, ….
     """
     if not isinstance(value, str):
         return None
@@ -217,17 +205,6 @@ def parse_moment(value: Value, kind: str) -> date | time | None:
     except ValueError:
         return None
     return read if read.tzinfo is None else None
-
-
-def _duplicate_category_error(attribute: Attribute, column: StoredColumn) -> DataError:
-    return DataError(
-        Problem(
-            "RR312",
-            f"two categories of '{attribute.name}' are one {column.type}",
-            attribute.place,
-            "a category for each date or time",
-        )
-    )
 
 
 def _numeric_comparison(column: StoredColumn, values: list[Value]) -> tuple[str, str]:
@@ -250,15 +227,9 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
         return DataError(text_among_numbers_problem(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
-    return DataError(
-        Problem(
-            "RR312",
-            f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}",
-            attribute.place,
-            f"categories that a {column.type} column can hold",
-            hint,
-        )
-    )
+    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}"
+    expected = f"categories that a {column.type} column can hold"
+    return DataError(Problem("RR312", message, attribute.place, expected, hint))
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
@@ -276,17 +247,11 @@ def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Pr
         where = "or under [source]" if own is None else "which stand in place of those under [source]"
         codes = ", ".join(map(toml_value, (*(own or ()), "NA")))
         hints.append(f"name the codes that stand for no value: `missing = [{codes}]` of '{attribute.name}' {where}")
-    return Problem(
-        "RR312",
-        f"{records} text that spells no number in '{attribute.name}', so the column is text",
-        attribute.place,
-        "a column of numbers",
-        "; ".join(hints),
-    )
+    message = f"{records} text that spells no number in '{attribute.name}', so the column is text"
+    return Problem("RR312", message, attribute.place, "a column of numbers", "; ".join(hints))
 
 
 def _bin_code_sql(attribute: Attribute, column: StoredColumn) -> str:
-    """Return SQL for the code of the bin: [a, b), the last one closed."""
     bins = attribute.bins
     assert bins is not None
     moments = any(isinstance(e, str) for e in bins.edges)
@@ -334,7 +299,6 @@ def _binning_problem(attribute: Attribute, column: StoredColumn, *, moments: boo
 
 
 def _binary_search_sql(x: str, edges: list[str], codes: list[int]) -> str:
-    """Return SQL of a binary search for the code of x, with `edges` between the codes."""
     if not edges:
         return str(codes[0])
     middle = len(edges) // 2
@@ -347,15 +311,10 @@ def released_column_type(attribute: Attribute, column: StoredColumn) -> str:
     """Return the engine type of an attribute's released values; see `Snapshot.released_type`."""
     if not attribute.categorical:
         if column.family is TypeFamily.OTHER:
-            raise DataError(
-                Problem(
-                    "RR321",
-                    f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is",
-                    attribute.place,
-                    "text, numbers, true or false, dates or times",
-                    "give it a dropped role, or turn it into one of these in a view",
-                )
-            )
+            message = f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is"
+            expected = "text, numbers, true or false, dates or times"
+            hint = "give it a dropped role, or turn it into one of these in a view"
+            raise DataError(Problem("RR321", message, attribute.place, expected, hint))
         return column.released_type
     if attribute.domain is None:
         if column.family is TypeFamily.OTHER:

@@ -44,14 +44,9 @@ class Pinned:
         except OSError:
             same = False
         if not same:
-            raise RefusedError(
-                Problem(
-                    "RR410",
-                    f"{shown_name(self.pattern)}: the table changed after it was opened",
-                    expected="one state from plan to release",
-                    hint="wait until whatever writes it has finished, and run again",
-                )
-            )
+            message = f"{shown_name(self.pattern)}: the table changed after it was opened"
+            hint = "wait until whatever writes it has finished, and run again"
+            raise RefusedError(Problem("RR410", message, expected="one state from plan to release", hint=hint))
 
 
 def shown_name(pattern: str) -> str:
@@ -73,13 +68,8 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         raise DataError(Problem("RR300", f"{shown_name(pattern)}: cannot be opened: {error.strerror}")) from None
     if not state:
         refuse_pipe(pattern)
-        raise DataError(
-            Problem(
-                "RR300",
-                f"{shown_name(pattern)}: no such file",
-                hint="a relative path starts at the policy's folder; on the command line, at the working folder",
-            )
-        )
+        hint = "a relative path starts at the policy's folder; on the command line, at the working folder"
+        raise DataError(Problem("RR300", f"{shown_name(pattern)}: no such file", hint=hint))
     pinned = Pinned(pattern, state, beside)
     for path in pinned.files:
         checked_path(path)
@@ -89,11 +79,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
 
 
 def checked_path(path: str) -> str:
-    """Return a path that the engine can open.
-
-    Raises:
-        DataError: RR300 if its bytes are no UTF-8 text, or Python reads them in another encoding.
-    """
+    """Return a path that the engine can open."""
     try:
         path.encode()
     except UnicodeEncodeError:
@@ -104,11 +90,7 @@ def checked_path(path: str) -> str:
 
 
 def refuse_pipe(path: str) -> None:
-    """Refuse a file that can be read only once: a pipe, standard input or a device.
-
-    Raises:
-        DataError: RR300 if it is one.
-    """
+    """Refuse a file that can be read only once: a pipe, standard input or a device."""
     with suppress(OSError):
         mode = Path(path).stat().st_mode
         if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
@@ -126,11 +108,7 @@ def _file_state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, 
 
 
 def _glob_paths(pattern: str) -> list[str]:
-    """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot.
-
-    Raises:
-        DataError: RR340 if there are too many, or too many names were inspected.
-    """
+    """Return the paths that a glob matches, sorted; hidden names match only a pattern that begins with a dot."""
     first, *parts = Path(pattern).parts
     paths, look = [first], _BoundedGlob(pattern)
     for part in parts:
@@ -177,12 +155,7 @@ def _single_file_state(name: str, path: str) -> tuple[str, str, int, int, int, i
     here = Path(real).stat()
     if not stat.S_ISREG(here.st_mode):
         refuse_pipe(path)
-        raise DataError(
-            Problem(
-                "RR300",
-                f"{shown_name(path)}: a folder",
-                expected="a file, or a glob of files",
-                hint=f"{Path(path).name}/*.parquet reads every Parquet file of a folder",
-            )
-        )
+        message = f"{shown_name(path)}: a folder"
+        hint = f"{Path(path).name}/*.parquet reads every Parquet file of a folder"
+        raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))
     return name, real, here.st_dev, here.st_ino, here.st_size, here.st_mtime_ns

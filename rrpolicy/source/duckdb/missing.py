@@ -19,13 +19,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)")
 
 
 def with_missing_as_null(source: str, columns: Sequence[StoredColumn], reading: Reading) -> str:
-    """Return SQL of a table with the codes of missing values as nulls; the table itself if no column has any.
-
-    Args:
-        source: SQL after FROM.
-        columns: the table's columns, in order.
-        reading: has the codes.
-    """
+    """Return SQL of a table with the codes of missing values as nulls; the table itself if no column has any."""
     conditions = {c.name: sql for c in columns if (sql := _missing_code_sql(c, reading.codes(c.name)))}
     return with_nulls_where(source, columns, conditions) if conditions else source
 

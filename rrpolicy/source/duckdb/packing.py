@@ -29,7 +29,6 @@ class PackedCodes:
     """Codes packed into one number.
 
     Attributes:
-        codes: SQL of each code.
         radices: the number of values of each code.
         type: the engine type of the number.
     """
@@ -54,13 +53,8 @@ class PackedCodes:
 def digits(packed: pa.Array, radices: tuple[int, ...], lowest: int = 0) -> list[pa.Array]:
     """Return the digits of mixed-radix numbers.
 
-    Args:
-        packed: (k,) integers >= 0 of any width, below the product of the radices; no nulls.
-        radices: the most significant first.
-        lowest: the value of the digit 0.
-
-    Returns:
-        (k,) int32 for each radix.
+    `packed`: (k,) integers >= 0 of any width, below the product of the radices, without nulls; `lowest` is the value of
+    the digit 0. Returns (k,) int32 for each radix; the most significant is first.
     """
     if math.prod(radices) > _LISTED:
         return _digits_by_division(as_numpy(packed), radices, lowest)
@@ -79,19 +73,13 @@ def _digits_by_division(packed: Ints, radices: Sequence[int], lowest: int) -> li
 
 @lru_cache(maxsize=64)
 def _digit_tables(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
-    """Return the digits of every number: a lookup costs less than division."""
     import numpy as np
 
     return _digits_by_division(np.arange(math.prod(radices)), radices, lowest)
 
 
 def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[PackedCodes]:
-    """Return as few numbers as hold all codes.
-
-    Args:
-        codes: SQL of each attribute's code.
-        sizes: the number of categories of each.
-    """
+    """Return as few numbers as hold all codes."""
     packs: list[PackedCodes] = []
     start, product = 0, 1
     radices = [size - NULL_CODE for size in sizes]

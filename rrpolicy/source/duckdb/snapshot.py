@@ -15,17 +15,11 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import typed_array
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
-from rrpolicy.engine.quoting import identifier
-from rrpolicy.engine.scan import double_bits_sql, doubles_from_sortable, sortable_integer_sql
+from rrpolicy.engine.quoting import double_bits_sql, doubles_from_sortable, identifier, sortable_integer_sql
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
-from rrpolicy.source.duckdb.encoding import (
-    AttributeEncoding,
-    encode,
-    grouping_encoding,
-    released_column_type,
-)
+from rrpolicy.source.duckdb.encoding import AttributeEncoding, encode, grouping_encoding, released_column_type
 from rrpolicy.source.duckdb.packing import PackedCodes, pack
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
@@ -41,13 +35,7 @@ _WHOLE = 1 << 52
 def with_rounded_weights(
     source: str, columns: Sequence[StoredColumn], reading: Reading
 ) -> tuple[str, list[StoredColumn]]:
-    """Return SQL of a table with rounded columns, which are then doubles, and its columns; text is not rounded.
-
-    Args:
-        source: SQL after FROM.
-        columns: the table's columns, in order.
-        reading: has the rounded columns, and the units to whose multiples.
-    """
+    """Return SQL of a table with rounded columns, which are then doubles, and its columns; text is not rounded."""
     found = [_rounded_weight_sql(column, reading) for column in columns]
     if all(sql is None for sql in found):
         return source, [*columns]
@@ -98,8 +86,7 @@ class RowCache:
     def __init__(self, path: Path) -> None:
         """Prepare.
 
-        Args:
-            path: of a file in the scratch folder, which the caller wipes.
+        `path` is in the scratch folder, which the caller wipes.
         """
         self._path = path
         self._writing = False
@@ -157,10 +144,8 @@ class TableSnapshot:
     """One pinned state of a table in DuckDB; a `Snapshot`.
 
     Attributes:
-        name: the table, as messages name it.
         source: SQL after FROM.
         stored: its columns, in table order.
-        count: the number of records.
         pinned: the state that it is compared with.
         connection: DuckDB, locked down; every read has a separate cursor.
         scratch: the folder of sorted rows; the caller wipes it.
@@ -241,7 +226,9 @@ class TableSnapshot:
         query = self._query(attributes, carried, sort=True)
         rows = self._sorted(attributes, carried, query, query.by_codes)
         if self.rows_of_counts is not None:
-            rows = _repeated_rows(rows)
+            from rrpolicy.source.run_length import repeated
+
+            rows = pa.RecordBatchReader.from_batches(rows.schema.remove(len(rows.schema) - 1), repeated(rows))
         return self._decoded(rows, [*(a.name for a in attributes), *carried], query)
 
     def units(self, column: str) -> Units:
@@ -271,12 +258,10 @@ class TableSnapshot:
 
     @property
     def _records(self) -> str:
-        """Return SQL of the number of records of a group of rows."""
         return "count(*)" if self.rows_of_counts is None else f"coalesce(sum({MULTIPLICITY_COLUMN}), 0)::BIGINT"
 
     @property
     def _weight(self) -> tuple[str, ...]:
-        """Return SQL of the number of records of a row; nothing for a table of records."""
         return () if self.rows_of_counts is None else (MULTIPLICITY_COLUMN,)
 
     def _swiftly(self, attributes: Sequence[Attribute]) -> pa.RecordBatchReader | None:
@@ -314,8 +299,6 @@ class TableSnapshot:
         self, attributes: Sequence[Attribute], carried: Sequence[str], query: _StatementParts, order: str
     ) -> pa.RecordBatchReader:
         """Return encoded rows, sorted once in an order and then kept."""
-        import pyarrow as pa
-
         key = (tuple(attributes), tuple(carried), order)
         if key not in self._kept:  # a unique name: other snapshots may share the folder
             self._kept[key] = RowCache(self.scratch / f"rows-{secrets.token_hex(8)}.arrow")
@@ -342,8 +325,6 @@ class TableSnapshot:
 
     def _stream(self, sql: str, query: _StatementParts) -> pa.RecordBatchReader:
         """Run a statement; its rows are streamed, and afterwards the table must be unchanged."""
-        import pyarrow as pa
-
         with engine_errors(self.name):
             self.unchanged()
             cursor = self.connection.cursor()
@@ -364,9 +345,6 @@ class TableSnapshot:
     def _decoded(
         self, reader: pa.RecordBatchReader, names: Sequence[str], query: _StatementParts
     ) -> pa.RecordBatchReader:
-        """Return rows with the codes unpacked, under the table's column names."""
-        import pyarrow as pa
-
         packs = query.packs
         codes = sum(len(p.codes) for p in packs)
         beside = list(enumerate(list(reader.schema)[len(packs) :]))
@@ -386,22 +364,10 @@ class TableSnapshot:
 
 
 def _merged_rows(reader: pa.RecordBatchReader, *, weighted: bool) -> pa.RecordBatchReader:
-    """Return distinct rows with their multiplicities from sorted ones, whose last column may hold multiplicities."""
-    import pyarrow as pa
-
     from rrpolicy.source.run_length import counted, with_unit_multiplicity
 
     schema = reader.schema if weighted else reader.schema.append(pa.field(MULTIPLICITY, pa.int64()))
     return pa.RecordBatchReader.from_batches(schema, counted(reader if weighted else with_unit_multiplicity(reader)))
-
-
-def _repeated_rows(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
-    """Return rows repeated by the number in their last column."""
-    import pyarrow as pa
-
-    from rrpolicy.source.run_length import repeated
-
-    return pa.RecordBatchReader.from_batches(reader.schema.remove(len(reader.schema) - 1), repeated(reader))
 
 
 def open_records_or_counts(  # noqa: PLR0917 each is another thing
@@ -414,11 +380,7 @@ def open_records_or_counts(  # noqa: PLR0917 each is another thing
     scratch: Path,
     reading: Reading,
 ) -> TableSnapshot:
-    """Return the snapshot of a table of records, or of counts if the reading names their column; see `TableSnapshot`.
-
-    Raises:
-        DataError: RR342, RR347, RR348 as `weighted`.
-    """
+    """Return the snapshot of a table of records, or of counts if the reading names their column."""
     source, columns = with_rounded_weights(source, columns, reading)
     rows = None
     if reading.multiplicity is not None:
@@ -433,7 +395,6 @@ class _StatementParts:
 
     Attributes:
         keys: SQL over the table's columns, for each record.
-        packs: the packed codes.
         carried: SQL of the carried columns over the keys.
         encoded: the encodings that produce the codes.
         real: which of the carried columns are doubles, encoded as whole numbers of the same order.
@@ -451,8 +412,6 @@ class _StatementParts:
 
     def tables(self) -> Iterator[tuple[str, pa.Table]]:
         """Yield the tables of domains that are joined, by name."""
-        import pyarrow as pa
-
         for table, how in (e.joined for e in self.encoded if e.joined):
             kind = {"VARCHAR": pa.string(), "HUGEINT": pa.decimal128(38, 0), "BIGINT": pa.int64()}.get(how.type)
             kind = pa.string() if how.type in MOMENTS else kind

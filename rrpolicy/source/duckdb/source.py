@@ -5,6 +5,7 @@ The engine sees the table's files and its scratch folder and nothing else: no ne
 
 from __future__ import annotations
 
+import difflib
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -14,21 +15,81 @@ from typing import ClassVar
 
 import duckdb
 
+from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.errors import engine_errors
-from rrpolicy.engine.quoting import literal
-from rrpolicy.engine.scan import literal_path
+from rrpolicy.engine.quoting import identifier, literal, literal_path
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import PLAIN, Reading
-from rrpolicy.source.duckdb import database, delimited, parquet
-from rrpolicy.source.duckdb.counts_table import MAX_COUNTED_RECORDS
-from rrpolicy.source.duckdb.files import (
-    Pinned,
-    checked_path,
-    pin,
-    shown_name,
-)
+from rrpolicy.source.duckdb import delimited
+from rrpolicy.source.duckdb.counts_table import check_countable
+from rrpolicy.source.duckdb.files import Pinned, checked_path, pin, shown_name
 from rrpolicy.source.duckdb.missing import with_missing_as_null
 from rrpolicy.source.duckdb.snapshot import MAX_ARRAY_BITS, TableSnapshot, open_records_or_counts
+
+_OPTIONS = "union_by_name = false, hive_partitioning = false, filename = false, file_row_number = false"
+
+
+def find_parquet(connection: duckdb.DuckDBPyConnection, name: str, files: list[str]) -> tuple[str, list[StoredColumn]]:
+    """Return SQL that reads the files, and their columns."""
+    first = _parquet_columns(connection, files[0])
+    for file in files[1:]:
+        other = _parquet_columns(connection, file)
+        if other != first:
+            names = sorted({n for n, _ in set(first) ^ set(other)}) or ["their order"]
+            message = f"{name}: {shown_name(file)} differs from {shown_name(files[0])} in {', '.join(names)}"
+            expected = "files with the same columns, in the same order, of the same types"
+            hint = "write them again with one schema, or name those that belong together"
+            raise DataError(Problem("RR307", message, expected=expected, hint=hint))
+    given = {r[0] for r in connection.execute(f"SELECT name FROM parquet_schema({literal(files[0])})").fetchall()}
+    renamed = [n for n, _ in first if n not in given]
+    if renamed:
+        expected = "a name for each column, different also when case is ignored"
+        raise DataError(Problem("RR308", f"{name}: two columns have one name when case is ignored", expected=expected))
+    listed = ", ".join(literal(f) for f in files)
+    return f"read_parquet([{listed}], {_OPTIONS})", [StoredColumn(n, t) for n, t in first]
+
+
+def _parquet_columns(connection: duckdb.DuckDBPyConnection, file: str) -> list[tuple[str, str]]:
+    sql = f"DESCRIBE SELECT * FROM read_parquet({literal(file)}, {_OPTIONS})"
+    return [(row[0], row[1]) for row in connection.execute(sql).fetchall()]
+
+
+ALIAS = "original"
+
+
+def find_table(connection: duckdb.DuckDBPyConnection, name: str, table: str | None) -> tuple[str, list[StoredColumn]]:
+    """Return SQL that reads a table or view, and its columns.
+
+    `connection` has the database attached as `ALIAS`; `table` has its schema before a dot if it is not `main`.
+    """
+    found = connection.execute(
+        f"SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = '{ALIAS}' UNION ALL"
+        f" SELECT schema_name, view_name, sql FROM duckdb_views() WHERE database_name = '{ALIAS}' AND NOT internal"
+    ).fetchall()
+    names = {t if s == "main" else f"{s}.{t}": (s, t) for s, t, _ in found}
+    if table is None and len(names) == 1:
+        (schema, relation) = next(iter(names.values()))
+    elif table is not None and (table in names or table.removeprefix("main.") in names):
+        schema, relation = names.get(table) or names[table.removeprefix("main.")]
+    else:
+        raise _missing_table_error(name, table, sorted(names))
+    # NOCASE and its like would count different texts as one; a view's text shows them too.
+    collated = any("collate" in (sql or "").lower() for *_, sql in found)
+    source = f"{ALIAS}.{identifier(schema)}.{identifier(relation)}"
+    rows = connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+    return source, [StoredColumn(row[0], row[1], collated=collated and row[1] == "VARCHAR") for row in rows]
+
+
+def _missing_table_error(name: str, table: str | None, names: list[str]) -> DataError:
+    hint: str | None = "name one as `table` in [source]"
+    if table is None:
+        message = f"{name}: the policy does not say which of its {len(names)} tables and views"
+    else:
+        message = f"{name}: there is no table or view '{table}'"
+        close = difflib.get_close_matches(table, names, n=3)
+        hint = f"did you mean {' or '.join(repr(n) for n in close)}?" if close else None
+    return DataError(Problem("RR306", message, expected=", ".join(names[:20]) or "a table", hint=hint))
+
 
 MEMORY = "1GiB"
 SECONDS = 20
@@ -47,15 +108,7 @@ class DuckDBSource:
     def open(self, uri: str, table: str | None, scratch: Path, reading: Reading = PLAIN) -> Iterator[TableSnapshot]:
         """Open a table; see `Source.open`.
 
-        Args:
-            uri: a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
-            table: the table or view of a database, such as `people` or `schema.people`.
-            scratch: the folder to which DuckDB spills.
-            reading: the format of CSV, and the codes of missing values.
-
-        Raises:
-            DataError: RR300 to RR309 or RR326 if it cannot be read; RR342, RR347, RR348 as `weighted`.
-            RefusedError: RR410 if it changes while it is opened.
+        `uri` is a path, a glob of Parquet files, or one of these after `parquet:`, `csv:` or `duckdb:`.
         """
         scheme, path = _split_scheme(uri)
         kind = scheme or _file_ending(path)
@@ -86,9 +139,9 @@ def _open_snapshot(
 ) -> TableSnapshot:
     name = shown_name(pinned.pattern)
     if kind in DATABASE:
-        connection.execute(f"ATTACH {literal(pinned.files[0])} AS {database.ALIAS} (TYPE duckdb, READ_ONLY)")
+        connection.execute(f"ATTACH {literal(pinned.files[0])} AS {ALIAS} (TYPE duckdb, READ_ONLY)")
         confine_to_files(connection, scratch, ())
-        source, columns = database.find_table(connection, name, table)
+        source, columns = find_table(connection, name, table)
     elif kind in CSV:
         confine_to_files(connection, scratch, pinned.files)
         path = _single_csv_file(name, pinned)
@@ -101,18 +154,14 @@ def _open_snapshot(
         return open_records_or_counts(name, source, columns, count, pinned, connection, scratch, reading)
     else:
         confine_to_files(connection, scratch, pinned.files)
-        source, columns = parquet.find_parquet(connection, name, [literal_path(f) for f in pinned.files])
+        source, columns = find_parquet(connection, name, [literal_path(f) for f in pinned.files])
     source = with_missing_as_null(source, columns, reading)
     records = _record_count(connection, source, name, pinned)
     return open_records_or_counts(name, source, columns, records, pinned, connection, scratch, reading)
 
 
 def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str, pinned: Pinned) -> int:
-    """Return the number of records, within a time that the files' size allows: a view may never end.
-
-    Raises:
-        DataError: RR341 if it takes longer, RR342 if there are more records than rrpolicy reads.
-    """
+    """Return the number of records, within a time that the files' size allows: a view may never end."""
     gib = sum(size for *_, size, _ in pinned.state) / 2**30
     allowed = SECONDS * (1 + gib)
     clock = threading.Timer(allowed, connection.interrupt)
@@ -127,11 +176,7 @@ def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str,
     finally:
         clock.cancel()
     assert row is not None
-    if row[0] > MAX_COUNTED_RECORDS:
-        message = f"{name}: {row[0]:,} records"
-        raise DataError(
-            Problem("RR342", message, expected=f"at most {MAX_COUNTED_RECORDS:,}", hint="release it in parts")
-        )
+    check_countable(name, row[0])
     return int(row[0])
 
 
@@ -161,9 +206,7 @@ def _checked_column_names(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 def connect_private(scratch: Path, memory: str = "") -> duckdb.DuckDBPyConnection:
     """Open an engine that loads nothing, and spills into the scratch folder alone.
 
-    Args:
-        scratch: the caller wipes it.
-        memory: the most that it may take; default: `MEMORY`.
+    The caller wipes `scratch`; `memory` is the most that it may take.
     """
     return duckdb.connect(
         ":memory:",

@@ -7,9 +7,9 @@ there is room, and only sorted rows go to the scratch folder, as for files.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.errors import translate_error
@@ -19,12 +19,16 @@ from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb.missing import with_missing_as_null
 from rrpolicy.source.duckdb.snapshot import Held, open_records_or_counts
 from rrpolicy.source.duckdb.source import confine_to_files, connect_private
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME, TUNING_SCHEME
 from rrpolicy.source.memory.stream import stream
 from rrpolicy.source.protocol import Snapshot
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
+
+    from rrpolicy.source.protocol import Snapshot
+
 
 HELD = "held"
 """The copy's name."""
@@ -84,12 +88,6 @@ def encoded(
 
 
 def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatchReader, name: str) -> int:
-    """Copy records into a table and return their number.
-
-    Raises:
-        DataError: RR344 if they cannot be read to their end.
-        RefusedError: RR408 if a disk is full.
-    """
     try:
         connection.register("given", records)
         connection.execute(f"CREATE TABLE {HELD} AS SELECT * FROM given")
@@ -101,3 +99,26 @@ def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatch
         hint = "look at it where it was made; what it is made from may be closed, or its query fails"
         raise DataError(Problem("RR344", f"{name} cannot be read to its end", hint=hint)) from None
     return int(connection.execute(f"SELECT count(*) FROM {HELD}").fetchall()[0][0])
+
+
+@frozen
+class MemorySource:
+    """Opens one table in memory; a `Source`."""
+
+    schemes: ClassVar[tuple[str, ...]] = (MEMORY_SCHEME, TUNING_SCHEME)
+    paths: ClassVar[bool] = False
+    held: Any
+    kind: str
+
+    def open(  # uri and table select nothing: this is one table
+        self,
+        uri: str,  # noqa: ARG002
+        table: str | None,  # noqa: ARG002
+        scratch: Path,
+        reading: Reading = PLAIN,
+    ) -> AbstractContextManager[Snapshot]:
+        """Copy the table and open the copy; see `Source.open`.
+
+        `table` and the format of CSV are ignored: this is one table.
+        """
+        return encoded(self.held, f"the {self.kind}", scratch, reading, kind=self.kind)

@@ -8,13 +8,8 @@ from dataclasses import field
 from typing import TYPE_CHECKING
 
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import counts_uri
-from rrpolicy.source.memory.kinds import (
-    MEMORY_SCHEME,
-    CountedTable,
-    Table,
-    table_kind,
-)
+from rrpolicy.policy.folder.root import counts_uri
+from rrpolicy.source.memory.kinds import MEMORY_SCHEME, CountedTable, Table, table_kind
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
@@ -36,13 +31,7 @@ class InputTable:
 def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
     """Return a caller's table.
 
-    Args:
-        table: None for the policy's.
-        scheme: of the uri of a table in memory; two tables in one call have different ones.
-
-    Raises:
-        PolicyError: RR250 if it is no table.
-        DataError: RR345 if it can be read only once.
+    Two tables in one call have different schemes. None is the policy's table.
     """
     if table is None:
         return InputTable()
@@ -51,7 +40,7 @@ def input_table(table: Table | None, scheme: str = MEMORY_SCHEME) -> InputTable:
         return InputTable(counts_uri(counts.uri or "", table.multiplicity), counts.engines)
     if isinstance(table, (str, os.PathLike)):
         return InputTable(os.fspath(table))
-    from rrpolicy.source.memory.source import MemorySource
+    from rrpolicy.source.memory.copied_records import MemorySource
 
     kind = table_kind(table)
     return InputTable(f"{scheme}:{kind}", {scheme: MemorySource(table, kind)})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.folder.multiplicity import split_counts_uri
+from rrpolicy.policy.folder.root import split_counts_uri
 
 if TYPE_CHECKING:
     import duckdb
@@ -22,9 +22,7 @@ URI = "uri"
 class ArrowStream(Protocol):
     """An object with the Arrow C stream interface, readable repeatedly, such as a polars data frame."""
 
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Return a capsule of a stream of records."""
-        ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
 @frozen
@@ -54,12 +52,7 @@ _LAZY = ("polars", "LazyFrame")
 
 
 def table_kind(table: Any) -> str:
-    """Return the name of a kind of table in memory.
-
-    Raises:
-        PolicyError: RR250 if it is none.
-        DataError: RR345 if it can be read only once.
-    """
+    """Return the name of a kind of table in memory."""
     names = [(c.__module__.partition(".")[0].lstrip("_"), c.__name__) for c in type(table).__mro__]
     known = next((_KINDS[name] for name in names if name in _KINDS), None)
     if known is not None:

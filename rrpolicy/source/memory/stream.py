@@ -16,16 +16,7 @@ _EXTENSIONS = frozenset({"arrow.uuid", "arrow.bool8", "arrow.json"})
 
 
 def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
-    """Return a table's records, and its size in bytes; 0 if unknown.
-
-    Args:
-        table: in memory.
-        kind: of the table, such as `pandas DataFrame`.
-        name: of the table in messages.
-
-    Raises:
-        DataError: RR344 if it, or a column, cannot be read as records; RR308 if columns share a name or have none.
-    """
+    """Return a table's records, and its size in bytes; 0 if unknown."""
     try:
         reader, size = _library_reader(table, kind, name)
     except DataError:
@@ -58,7 +49,6 @@ def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchRea
 
 
 def _pandas_to_arrow(table: Any, called: str) -> pa.Table:
-    """Return a pandas data frame, a named index as a column, as in its files; NaN, NaT and None are nulls."""
     import pyarrow as pa
 
     named = [place for place, name in enumerate(table.index.names) if name is not None]
@@ -84,7 +74,6 @@ def _is_convertible(column: Any) -> bool:
 
 
 def _check_column_names(names: Sequence[str], called: str) -> None:
-    """Raise RR308 if a column has no name, or two have one."""
     folded = [name.casefold() for name in names]
     fault = None
     if not all(names):
@@ -129,7 +118,6 @@ def _parquet_typed_reader(reader: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _parquet_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type after storage in Parquet; None if it is unchanged."""
     import pyarrow as pa
 
     if pa.types.is_float16(kind):

@@ -11,9 +11,8 @@ import pytest
 
 from rrpolicy.governance.diff.changes import Effect
 from rrpolicy.governance.diff.diff_inputs import DiffInput
-from rrpolicy.governance.diff.entries import requirement_changes
+from rrpolicy.governance.diff.entries import change_effect, requirement_changes
 from rrpolicy.governance.diff.keys import column_changes, setting_changes, waiver_changes
-from rrpolicy.governance.diff.strictness import change_effect
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.baseline.inheritance import read_merged
 from rrpolicy.policy.directions import DIRECTION_RULES, RELAXABLE_KEYS, Direction

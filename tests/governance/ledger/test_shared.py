@@ -13,9 +13,8 @@ import pytest
 
 from rrpolicy.cli.main import main
 from rrpolicy.errors import RefusedError
-from rrpolicy.governance.ledger import git_branch
-from rrpolicy.governance.ledger.git_branch import BranchMovedError, LedgerBranch
-from rrpolicy.governance.ledger.ledger_file import lock_ledger, read_ledger
+from rrpolicy.governance.ledger import ledger_file
+from rrpolicy.governance.ledger.ledger_file import BranchMovedError, LedgerBranch, lock_ledger, read_ledger
 from tests.governance.ledger.office import HEAD, KEEP, LEDGER, people, privacy
 
 SAME = LEDGER + 'overlap = "same"\n'
@@ -235,7 +234,7 @@ def test_outside_of_a_repository_and_without_git_nothing_is_pushed(tmp_path, mon
 
 
 def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(git_branch, "_LONGEST", 0.001)
+    monkeypatch.setattr(ledger_file, "_LONGEST", 0.001)
     branch = LedgerBranch("origin/main", tmp_path / "first/policies/releases.jsonl")
     with pytest.raises(RefusedError, match="does not answer"):
         branch.fetch()
