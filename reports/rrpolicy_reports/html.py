@@ -11,7 +11,16 @@ from importlib import resources
 from jinja2 import Environment
 from markupsafe import Markup
 
-from rrpolicy.plugin import Report, percent, template_environment
+from rrpolicy.plugin import (
+    Report,
+    figure,
+    matrix_probability,
+    percent,
+    sentence,
+    template_environment,
+    used_share,
+    verdict_word,
+)
 from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
@@ -43,14 +52,15 @@ def environment() -> Environment:
         "beside": text_filters.relative_link,
         "code": text_filters.code_line,
         "label": text_filters.escaped_label,
-        "sentence": text_filters.sentence,
+        "sentence": sentence,
         "prose": text_filters.prose_text,
         "names": text_filters.name_text,
         "numeric": text_filters.numeric_columns,
         "percent": percent,
-        "probability": text_filters.probability,
-        "whole": text_filters.grouped_count,
-        "number": text_filters.number,
+        "probability": matrix_probability,
+        "word": verdict_word,
+        "whole": "{:,}".format,
+        "number": figure,
         "basis": text_filters.basis_text,
         "shade": plot_layout.shade_step,
         "spot": plot_layout.percent_across,
@@ -64,7 +74,7 @@ def environment() -> Environment:
         "parameters": measure_groups.group_parameters,
         "related": measure_groups.related_measures,
         "shared": measure_groups.shared_measures,
-        "used": text_filters.used_share,
+        "used": used_share,
         "lines": text_filters.escaped_lines,
         "cited": text_filters.cited_numbers,
         "limits": text_filters.not_covered,

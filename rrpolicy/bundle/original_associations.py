@@ -12,8 +12,8 @@ from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
+from rrpolicy.numbers import figure
 from rrpolicy.report import AssociationRow
-from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

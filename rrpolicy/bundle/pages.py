@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Gate
-    from rrpolicy.report import AssociationRow, Report
-    from rrpolicy.report_blocks import Fact, Section
+    from rrpolicy.report import AssociationRow, Fact, Report, Section
     from rrpolicy.reports.alternatives import AlternativesRecord
     from rrpolicy.reports.report_builder import AuditPageInput
     from rrpolicy.source.counts import Counts
@@ -127,7 +126,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
         compared: the alternatives; None if none were written.
         joint: released records of each combination of labels, if the writer of the release has counted them.
     """
-    from rrpolicy.report_blocks import Fact
+    from rrpolicy.report import Fact
     from rrpolicy.reports.marginals import original_category_shares
     from rrpolicy.reports.report_builder import WITHHELD_NOTE, AuditPageInput, dropped_columns
 
@@ -178,7 +177,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
 
 def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
     """Return the next steps for a release, each with its command."""
-    from rrpolicy.report_blocks import Fact
+    from rrpolicy.report import Fact
 
     policy = plan.policy
     options = ["--source TABLE"] if plan.source_tag else []
@@ -224,7 +223,7 @@ def _policy_file_names(names: Iterable[str]) -> list[str]:
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     """Yield the sections on the release together with earlier ones of the same people, by audit.json."""
-    from rrpolicy.report_blocks import Section
+    from rrpolicy.report import Section
 
     stated = record.get("together")
     if not isinstance(stated, dict) or not stated["earlier"]:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.report_blocks import Fact, Section, figure, percent
+from rrpolicy.numbers import figure, percent
+from rrpolicy.report import Fact, Section
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:

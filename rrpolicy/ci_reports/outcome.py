@@ -115,6 +115,12 @@ class OutcomeEntry:
     beside: tuple[str, ...] = ()
 
     @property
+    def advice(self) -> tuple[str, ...]:
+        """Return the correct form and the action to take, a line each."""
+        told = (("expected", self.expected), ("hint", self.hint))
+        return tuple(f"{name}: {text}" for name, text in told if text)
+
+    @property
     def level(self) -> EntryLevel:
         """Return the severity; a waiver does not change it."""
         if self.blocking or self.kind in {OutcomeKind.FAIL, OutcomeKind.ERROR}:
@@ -190,6 +196,11 @@ class CommandOutcome:
         for subject in self.subjects:
             for entry in subject.entries:
                 yield subject, entry
+
+    def path(self, subject: OutcomeSubject, entry: OutcomeEntry) -> str:
+        """Return the file of an entry, relative to the root if it is below it."""
+        path = subject.path(entry)
+        return self.relative(path) or path
 
     def relative(self, path: str) -> str | None:
         """Return a path relative to the root; None if it is outside the root, or no file."""

@@ -25,6 +25,7 @@ from rrpolicy.ci_reports.outcome import (
 )
 from rrpolicy.errors import Problem
 from rrpolicy.governance.diff.changes import IMPACT_TITLES, Effect
+from rrpolicy.numbers import grouped_number
 from rrpolicy.planning.gate import GIVEAWAY_CODE
 from rrpolicy.planning.waivers import EXPIRY_CODES, warning_id
 from rrpolicy.policy.folder.repository import repository_root
@@ -243,7 +244,9 @@ def _attack_entry(attack: AttackResult) -> OutcomeEntry:
         return OutcomeEntry(
             "attack", identity, EntryPart.CHECK, OutcomeKind.OPEN, title, f"{title}: {attack.reason}", about=about
         )
-    told = f"{title}: {attack.outcome}: {attack.successes:,.6g}, predicted {attack.predicted:,.6g}"
+    told = (
+        f"{title}: {attack.outcome}: {grouped_number(attack.successes)}, predicted {grouped_number(attack.predicted)}"
+    )
     return OutcomeEntry("attack", identity, EntryPart.CHECK, OutcomeKind.MET, title, told, about=about)
 
 

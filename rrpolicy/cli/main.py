@@ -16,13 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rrpolicy.cli.text.output import (
-    FLAG,
-    Output,
-    early_output_request,
-    output_request,
-    show,
-)
+from rrpolicy.ci_reports.formats import Output
+from rrpolicy.cli.text.output import FLAG, early_output_request, output_request, show
 from rrpolicy.errors import (
     PLUGIN_CONTRACT_CODE,
     PolicyError,

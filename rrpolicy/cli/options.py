@@ -10,8 +10,9 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.quick_check import NO_WAIVERS, PROTECT, ROOT, TODAY
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, Output
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP
 
 Root: TypeAlias = Annotated[Path | None, typer.Option(help=ROOT, metavar="DIR")]
 Today: TypeAlias = Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], help=TODAY)]

@@ -30,7 +30,7 @@ from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import named_policy_files
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact
 from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.serialization.writing import record

@@ -20,6 +20,7 @@ from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.exports import r
 from rrpolicy.exports.weights import typed_headings
+from rrpolicy.numbers import plain_number
 
 
 def treatment_markdown(axis: AxisWeights | None) -> str:
@@ -52,7 +53,7 @@ def _replacement_text(blocks: Sequence[Block], what: str) -> str:
 
 
 def _keep_probability_text(block: Block) -> str:
-    return "kept" if block.size == 1 else f"kept with probability {float(block.keep):.6g}"
+    return "kept" if block.size == 1 else f"kept with probability {plain_number(float(block.keep))}"
 
 
 P = ParamSpec("P")

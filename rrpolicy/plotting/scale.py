@@ -11,7 +11,6 @@ _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _ROOM = 0.04
 _FAR = 0.5
 _FEW, _SOME = 0.6, 1.7
-_WRITTEN_OUT = 1e7
 
 
 def nice_step(span: float, most: int) -> float:
@@ -88,14 +87,3 @@ class Scale:
     @property
     def _ends(self) -> tuple[float, float]:
         return (math.log(self.low), math.log(self.high)) if self.factors else (self.low, self.high)
-
-
-def round_to_two_digits(value: float) -> float:
-    """Return a number with two digits, as a label at the end of an axis."""
-    return float(f"{value:.2g}")
-
-
-def tick_label(value: float) -> str:
-    """Return a round number as an axis label: thousands grouped, with a true minus sign."""
-    plain = f"{value + 0.0:,.10g}" if abs(value) < _WRITTEN_OUT else f"{value:.4g}"
-    return plain.replace("-", "\u2212")

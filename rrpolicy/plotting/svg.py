@@ -11,13 +11,14 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import (
     Chart,
     ChartReferenceLine,
     IntervalMark,
     Panel,
 )
-from rrpolicy.plotting.scale import Scale, tick_label
+from rrpolicy.plotting.scale import Scale
 
 WIDTH = 480
 NARROWEST = 240

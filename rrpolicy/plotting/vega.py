@@ -7,8 +7,8 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import Chart, IntervalMark, Panel
-from rrpolicy.plotting.scale import tick_label
 from rrpolicy.plotting.svg import COLOURS
 from rrpolicy.plugin_errors.distributions import install
 

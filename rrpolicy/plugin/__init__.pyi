@@ -84,8 +84,17 @@ from rrpolicy.privacy.model import (
     Smooth as Smooth,
     conclude as conclude,
 )
-from rrpolicy.report import Renderer as Renderer, Report as Report
-from rrpolicy.report_blocks import Section as Section, figure as figure, percent as percent
+from rrpolicy.numbers import (
+    figure as figure,
+    matrix_probability as matrix_probability,
+    percent as percent,
+    plain_number as plain_number,
+    tick_label as tick_label,
+    two_digits as two_digits,
+    used_share as used_share,
+)
+from rrpolicy.report import Renderer as Renderer, Report as Report, Section as Section
+from rrpolicy.wording import sentence as sentence, verdict_word as verdict_word
 from rrpolicy.source.duckdb.files import pin as pin
 from rrpolicy.source.memory.copied_records import encoded as encoded
 from rrpolicy.source.protocol import (

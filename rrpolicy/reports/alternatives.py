@@ -12,8 +12,8 @@ from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.report import AlternativeRow, Alternatives
 from rrpolicy.reports.protection_panel import guess_sentences
 from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
-from rrpolicy.reports.wording import COMPANION_DIGITS, measure_words
 from rrpolicy.serialization.fields import SPARSE
+from rrpolicy.wording import COMPANION_DIGITS, measure_words
 
 
 @frozen

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rrpolicy.policy.governance import Context, Governance
-from rrpolicy.report import Letterhead
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact, Letterhead
 
 MODELS = {
     "public": "public: anybody may have the data",

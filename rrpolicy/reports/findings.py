@@ -17,19 +17,11 @@ from rrpolicy.finding import (
     UtilityFinding,
     Verdict,
 )
+from rrpolicy.numbers import Direction, distinguishable_number, rational
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.privacy.model import EVERY_MODEL
-from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
-from rrpolicy.report_blocks import Fact, rational
-from rrpolicy.reports.wording import (
-    COMPANION_DIGITS,
-    Direction,
-    distinguishable_number,
-    limit_direction,
-    margin_text,
-    measure_words,
-    used_share_of_limit,
-)
+from rrpolicy.report import CompanionRow, Fact, FindingRow, Histogram, LimitLine, UtilityRow
+from rrpolicy.wording import COMPANION_DIGITS, limit_direction, margin_text, measure_words, used_share_of_limit
 
 UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.", *EVERY_MODEL)
 

@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rrpolicy.numbers import figure
 from rrpolicy.planning.plan_result import MAX_PAIRS
-from rrpolicy.report import PairPanel
-from rrpolicy.report_blocks import Fact, figure
+from rrpolicy.report import Fact, PairPanel
 
 if TYPE_CHECKING:
     from rrpolicy.planning.plan_result import MarginalError

@@ -13,11 +13,11 @@ from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
+from rrpolicy.numbers import figure
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
-from rrpolicy.report import FindingRow, Report, UtilityRow
-from rrpolicy.report_blocks import Fact, Section, figure
+from rrpolicy.report import Fact, FindingRow, Report, Section, UtilityRow
 from rrpolicy.reports.alternatives import AlternativesRecord, alternatives
 from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.reports.attributes import attribute_panels, treatment_counts, true_values_sentence
@@ -28,7 +28,7 @@ from rrpolicy.reports.key_figures import key_figure_tiles
 from rrpolicy.reports.method_description import protection_headline
 from rrpolicy.reports.pairs import pair_panel
 from rrpolicy.reports.protection_panel import protection_panel
-from rrpolicy.reports.wording import measure_words
+from rrpolicy.wording import measure_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport

@@ -22,8 +22,7 @@ from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 if TYPE_CHECKING:
     from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.registry import Registry
-    from rrpolicy.report import Renderer, Report
-    from rrpolicy.report_blocks import Fact, Section
+    from rrpolicy.report import Fact, Renderer, Report, Section
 
 Page: TypeAlias = Literal["public", "audit", "plan"]
 log = logging.getLogger("rrpolicy")

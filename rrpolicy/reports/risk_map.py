@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.plotting.scale import nice_step
 from rrpolicy.report import MapMark, RiskMap, Tick
 
@@ -96,4 +97,5 @@ class _CostScale:
         step = nice_step(self._high - self._low, STEPS)
         first, last = math.ceil(self._low / step - 1e-9), math.floor(self._high / step + 1e-9)
         digits = 2 + math.ceil(math.log10(max(abs(self._low), abs(self._high)) / step))
-        return tuple(Tick(self.at(step * i), f"{sign * step * i + 0.0:.{digits}g}") for i in range(first, last + 1))
+        places = (step * i for i in range(first, last + 1))
+        return tuple(Tick(self.at(place), plain_number(sign * place + 0.0, digits)) for place in places)

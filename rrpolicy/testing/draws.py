@@ -22,6 +22,7 @@ from rrpolicy.channels.decoders import (
 )
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.values import read_codes
+from rrpolicy.numbers import fixed_number
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.assertions import demand
 
@@ -161,8 +162,9 @@ class _ExpectedCounts:
             fits = all(counts == expected) if certain else abs(mean - expected) <= ERRORS * error + FEW
             demand(
                 bool(fits),
-                f"draw() releases {mean:.1f} records with {self} = {', '.join(cell)}, on average over {len(counts)} "
-                f"draws, and the decoder says {expected:.1f}: its matrix is not what is drawn from",
+                f"draw() releases {fixed_number(mean, 1)} records with {self} = {', '.join(cell)}, on average over "
+                f"{len(counts)} draws, and the decoder says {fixed_number(expected, 1)}: "
+                "its matrix is not what is drawn from",
             )
 
     def __str__(self) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.bundle.tables.lazy_tables import open_data_table
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Finding, Standing, Verdict
+from rrpolicy.numbers import plain_number
 from rrpolicy.verification.audit import AuditFolder
 from rrpolicy.verification.outcome import Log, VerificationLevel
 from rrpolicy.verification.public import PublicFolder
@@ -93,5 +94,5 @@ def false_alarm_text(finding: Finding) -> str:
     found = finding.achieved
     if found is None or (found.standing is Standing.EXACT and not found.value):
         return ""
-    told = f"less than {_LEAST:g}" if found.value < _LEAST else f"at most {found.value:.2g}"
+    told = f"less than {plain_number(_LEAST)}" if found.value < _LEAST else f"at most {plain_number(found.value, 2)}"
     return f" (chance of a false alarm: {told})"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.axes.set_error import addition_mean_squared_error
-from rrpolicy.report_blocks import Fact, Section, figure
+from rrpolicy.numbers import figure
+from rrpolicy.report import Fact, Section
 
 if TYPE_CHECKING:
     from rrpolicy.channels.axes.sets import Sets

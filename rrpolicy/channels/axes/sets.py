@@ -26,7 +26,7 @@ from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.report_blocks import Section
+from rrpolicy.report import Section
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -10,7 +10,8 @@ import numpy as np
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.class_sizes import class_section, count_class_sizes
-from rrpolicy.report_blocks import Section, figure
+from rrpolicy.numbers import figure
+from rrpolicy.report import Section
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.base import Sink
     from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.report_blocks import Section
+    from rrpolicy.report import Section
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.class_sizes import class_section, count_class_sizes
-from rrpolicy.report_blocks import Section
+from rrpolicy.report import Section
 
 if TYPE_CHECKING:
     from rrpolicy.channels.suppression.channel import SuppressionChannel

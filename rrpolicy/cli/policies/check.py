@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Root, Today
 from rrpolicy.cli.quick_check import check_all
-from rrpolicy.cli.text.output import (
-    Output,
-    output_request,
-)
+from rrpolicy.cli.text.output import output_request
 
 SOURCE = "Hold this table against the policy as well; without a value, behind the policies, the policy's own."
 

@@ -8,13 +8,9 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import AsJson, NoWaivers, Root, Today, api_options
-from rrpolicy.cli.text.output import (
-    FLAG,
-    Output,
-    output_request,
-    show,
-)
+from rrpolicy.cli.text.output import FLAG, output_request, show
 
 VARY = (
     "Let a key of the policy's own file take each of these values, such as privacy.0.threshold=1/2,1/3; repeat it: all "

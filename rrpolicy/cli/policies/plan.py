@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, NoWaivers, OutputForm, Protect, Root, Today, api_options
 from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import (
-    QUIET,
-    Output,
-    output_request,
-    show,
-)
+from rrpolicy.cli.text.output import QUIET, output_request, show
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.shell import command_line
 

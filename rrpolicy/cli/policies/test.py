@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, Root
-from rrpolicy.cli.text.output import (
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.text.output import output_request, report_outcome
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject

@@ -9,14 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, api_options
 from rrpolicy.cli.quick_check import SECRETS
-from rrpolicy.cli.text.output import (
-    QUIET,
-    Output,
-    output_request,
-    report_outcome,
-)
+from rrpolicy.cli.text.output import QUIET, output_request, report_outcome
 from rrpolicy.escaping.printable import quoted_list
 
 if TYPE_CHECKING:
@@ -166,7 +162,11 @@ def _lines(found: Verification) -> list[str]:
 def _verdict_text(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: what the stated parameters promise is no promise of files that are not theirs."""
     from rrpolicy.finding import CONDITION, Verdict
+    from rrpolicy.wording import VERDICT_WORDS
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:
-        return str(finding.verdict) + (f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else "")
-    return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"
+        return VERDICT_WORDS[finding.verdict] + (
+            f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else ""
+        )
+    open_ = VERDICT_WORDS[Verdict.UNDECIDED]
+    return f"{open_}; it would hold for the channel that is stated, but this release is not verified to be its"

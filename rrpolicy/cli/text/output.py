@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.terminal import print_json, problem_count, wants_colour
 from rrpolicy.frozen_dataclass import frozen
 
@@ -22,19 +22,6 @@ HELP = "How to print what was found; the exit status is the same. docs/how-to/ci
 ALSO_HELP = "Write it to a file in another format as well, such as sarif=plan.sarif; repeat it for several."
 QUIET = "Print the verdict alone."
 JSON_HELP = f"The same as {FLAG} json."
-
-
-class Output(StrEnum):
-    """A form of what was found."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    CODE_SCANNING = "code-scanning"
-    JUNIT = "junit"
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    MARKDOWN = "markdown"
 
 
 @frozen
@@ -160,7 +147,7 @@ def report_outcome(
 def _format_outcome(form: Output, outcome: Callable[[], CommandOutcome]) -> str:
     from rrpolicy.ci_reports.formats import format_outcome
 
-    return format_outcome(outcome(), form.value)
+    return format_outcome(outcome(), form)
 
 
 def _write(file: str, content: bytes) -> None:

@@ -13,8 +13,9 @@ from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.quantities import EstimatedQuantity
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import Chart, ChartReferenceLine, Ends, IntervalMark, Panel
-from rrpolicy.plotting.scale import Scale, tick_label
+from rrpolicy.plotting.scale import Scale
 from rrpolicy.plotting.svg import SHAPES
 
 if TYPE_CHECKING:

@@ -20,6 +20,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.model import Role
 from rrpolicy.reports.attributes import survey_role_text
 from rrpolicy.reports.context import declared_facts
+from rrpolicy.wording import VERDICT_WORDS
 
 NAME = "croissant.json"
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -127,7 +128,7 @@ def _usage_conditions(manifest: Manifest) -> list[Json]:
 def _rai_properties(manifest: Manifest) -> dict[str, Json]:
     """Return the properties of the RAI vocabulary, only from policy, findings and [context]."""
     policy, review = manifest.policy, manifest.governance.context.review_by
-    held = [f"{f.model}: {f.stated} ({f.verdict})." for f in manifest.findings if f.verdict]
+    held = [f"{f.model}: {f.stated} ({VERDICT_WORDS[f.verdict]})." for f in manifest.findings if f.verdict]
     treated = [
         *(t.words for t in column_methods(manifest.decoders)),
         "The publisher withholds the parameters."

@@ -29,7 +29,7 @@ from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.wording import measure_words
+from rrpolicy.wording import measure_words
 
 NAME = "dpv.jsonld"
 OWN = "urn:rrpolicy:term:"

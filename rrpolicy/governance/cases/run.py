@@ -24,7 +24,7 @@ from rrpolicy.governance.cases.case import (
     NumberBounds,
     load_cases,
 )
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.plan_request import run_plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.waivers import Terms
@@ -37,6 +37,7 @@ from rrpolicy.policy.rational import rational
 from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.serialization.writing import record
 from rrpolicy.source.memory.input_table import input_table
+from rrpolicy.wording import measure_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -271,5 +272,9 @@ def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str
     value = None if measure is None else measure.value
     if value is not None and (low is None or value >= low) and (high is None or value <= high):
         return ""
-    limits = [f"{word} {float(limit):g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None]
+    limits = [
+        f"{word} {plain_number(float(limit))}"
+        for word, limit in (("at least", low), ("at most", high))
+        if limit is not None
+    ]
     return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else measure_text(measure)}"

@@ -19,6 +19,7 @@ from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, Rel
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.governance.ledger.overlap import combine_releases, overlapping_releases, release_component
+from rrpolicy.numbers import plain_number
 from rrpolicy.privacy.epsilon.scope_loss import ScopeLoss, k_of_cross_ratio, scope_loss
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
@@ -267,9 +268,9 @@ def _row_json(line: LedgerRow) -> dict[str, Json]:
 
 def _row_cells(line: LedgerRow) -> tuple[str, ...]:
     entry, reached = line.entry, line.together
-    told = ("no rule", "", "") if reached is None else (f"{reached.record:.6g}", _k_text(reached), reached.rule)
+    told = ("no rule", "", "") if reached is None else (plain_number(reached.record), _k_text(reached), reached.rule)
     counted = f"{line.with_earlier} earlier"
-    own = "no rule" if line.alone is None else f"{line.alone.record:.6g}"
+    own = "no rule" if line.alone is None else plain_number(line.alone.record)
     series = "" if entry.series is None else entry.series.name
     return (
         "",
@@ -288,7 +289,7 @@ def _row_cells(line: LedgerRow) -> tuple[str, ...]:
 
 
 def _k_text(reached: ComposedBounds) -> str:
-    return "?" if reached.k is None else f"{reached.k:.6g}"
+    return "?" if reached.k is None else plain_number(reached.k)
 
 
 def _aligned_rows(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

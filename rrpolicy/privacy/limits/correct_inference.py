@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.privacy.disclosure.attribute import (
     AttributeRisks,
     LimitedNumbers,
@@ -145,7 +146,7 @@ def _inference_floor(held: CorrectInferences, whole: CorrectInferences) -> Minim
     alike = over & ((evidence.histograms > 0).sum(axis=1) == 1)[held.group]
     hints = ["randomise the quasi-identifiers, or coarsen a domain: what is done to the value itself does not lower it"]
     if achieved < 1:
-        hints.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+        hints.append(f"raise the threshold above {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`")
     return MinimumRisk(
         of=held.quantity,
         achieved=achieved,

@@ -18,6 +18,7 @@ import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.privacy.disclosure.constraint import RetentionVariables
 from rrpolicy.privacy.disclosure.minimum_risk import attainable_limit, fully_randomised, with_common_retention
 from rrpolicy.privacy.limits.best_guess import BestGuesses, KnowledgeGroups, protected_attribute_guesses
@@ -131,7 +132,7 @@ def _guess_floor(told: KnowledgeGroups, held: BestGuesses, whole: BestGuesses) -
         names = ", ".join(f"'{name}'" for name in told.beside)
         hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
     if achieved < 1:
-        hints.append(f"raise the threshold to {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+        hints.append(f"raise the threshold to {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`")
     if not held.gain:
         hints.append('limit what the release adds to the largest share in a group: `measure = "gain"`')
     return MinimumRisk(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,13 @@ from rrpolicy.escaping.shell import command_line
 from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
+from rrpolicy.numbers import figure, percentage_points_up
 from rrpolicy.policy.model import Role
-from rrpolicy.report import AccuracyRow, Download, Promise, Published, Usage
-from rrpolicy.report_blocks import Fact, figure
+from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.method_description import exact_columns, protection_facts
 from rrpolicy.reports.public.counting_method import CountingMethod, column_precision, counting_methods
-from rrpolicy.reports.wording import columns_phrase
+from rrpolicy.wording import MEASURED, columns_phrase, requirement_title
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -37,7 +36,6 @@ METHOD_TEXT: Mapping[CountingMethod, str] = {
     CountingMethod.WITHHELD: "Nothing can be estimated.",
     CountingMethod.NOTHING: "Nothing can be estimated.",
 }
-_TWO = Context(prec=2, rounding=ROUND_CEILING)
 
 
 def accuracy(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[AccuracyRow, ...]:
@@ -63,14 +61,9 @@ def _accuracy_row(release: Release, name: str, how: CountingMethod) -> AccuracyR
     found = column_precision(axis, name)
     if found is None:
         return None
-    tenth, half = (half_width_points(found.half_width(share, release.records)) for share in SHARES)
+    tenth, half = (percentage_points_up(found.half_width(share, release.records)) for share in SHARES)
     standing = Standing.EXACT if found.exact else Standing.UPPER_BOUND
     return AccuracyRow(columns_phrase([name]), METHOD_TEXT[how], tenth, half, standing.value)
-
-
-def half_width_points(half_width: float) -> str:
-    """Return a half width in percentage points: two significant digits, rounded up."""
-    return f"± {figure(float(_TWO.create_decimal(Decimal(100 * half_width))))} points"
 
 
 PAGE = "report.html"
@@ -153,11 +146,11 @@ def guarantee_rows(findings: Sequence[Finding]) -> tuple[Promise, ...]:
 
 
 def _guarantee_row(finding: Finding) -> Promise:
-    verdict = "measured" if finding.verdict is None else finding.verdict.value
+    verdict = MEASURED if finding.verdict is None else finding.verdict.value
     told = finding.promise
     if told and finding.given:
         told = f"{told.removesuffix('.')}, {CONDITION}."
-    return Promise(told, f"{finding.model}: {finding.requirement}", verdict)
+    return Promise(told, requirement_title(finding), verdict)
 
 
 def not_guaranteed(manifest: Manifest, rows: Sequence[FindingRow], points: Sequence[str]) -> tuple[str, ...]:
