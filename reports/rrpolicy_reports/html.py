@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import fields
 from functools import cache
-from importlib import resources
 
 from jinja2 import Environment
-from markupsafe import Markup
 
 from rrpolicy.plugin import (
     Report,
     figure,
+    inline_style,
     matrix_probability,
     percent,
     sentence,
@@ -24,24 +21,6 @@ from rrpolicy.plugin import (
 from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
-
-
-@cache
-def _style(page: str) -> str:
-    """Return the style shared by both pages with the additions of one."""
-    folder = resources.files("rrpolicy_reports") / "templates"
-    return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{_OF[page]}.css"))
-
-
-def inline_style(page: str) -> Markup:
-    """Return the stylesheet of `audit` or `public`, for the page's only style element."""
-    return Markup(_style(page))  # noqa: S704 - the package's own files, no value of a report is in them
-
-
-def style_source(page: str) -> str:
-    """Return the hash by which the page's content security policy allows only that stylesheet."""
-    digest = hashlib.sha256(_style(page).encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 @cache
@@ -81,7 +60,9 @@ def environment() -> Environment:
         "shaded": plot_layout.shaded_cells,
     }
     made.tests["constant"] = plot_layout.is_constant
-    made.globals |= {"inline_style": inline_style, "style_source": style_source}
+    made.globals["styles"] = {
+        page: inline_style("rrpolicy_reports", "report.css", f"{kind}.css") for page, kind in _OF.items()
+    }
     return made
 
 

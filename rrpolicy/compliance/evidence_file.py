@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -19,7 +16,7 @@ from rrpolicy.compliance.oscal import as_oscal
 from rrpolicy.errors import write_error
 from rrpolicy.escaping import markdown
 from rrpolicy.escaping.printable import visible
-from rrpolicy.escaping.templates import template_environment
+from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
@@ -52,15 +49,8 @@ def _environment() -> Environment:
         "prose": lambda text: Markup(markdown.markdown_prose(str(text))),  # noqa: S704 - the filter is the escaping
         "code": lambda text: Markup(markdown.markdown_code(str(text))),  # noqa: S704 - likewise
     }
-    style = _style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    made.globals |= {"style": Markup(style), "style_source": f"sha256-{digest}"}  # noqa: S704 - the package's own file
+    made.globals["styles"] = {"evidence": inline_style(__package__, "evidence.css")}
     return made
-
-
-@cache
-def _style() -> str:
-    return "\n" + importlib.resources.files(__package__).joinpath("templates", "evidence.css").read_text("utf-8")
 
 
 Form = Literal["markdown", "html", "json", "oscal"]

@@ -104,5 +104,5 @@ from rrpolicy.source.protocol import (
     Source as Source,
 )
 from rrpolicy.escaping.printable import visible as visible
-from rrpolicy.escaping.templates import template_environment as template_environment
+from rrpolicy.escaping.templates import inline_style as inline_style, template_environment as template_environment
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
-from markupsafe import Markup
 
 from rrpolicy.errors import write_error
 from rrpolicy.escaping.printable import visible, visible_lines
-from rrpolicy.escaping.templates import template_environment
+from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
 from rrpolicy.reports.protection_panel import guess_sentences
@@ -116,12 +112,5 @@ def _environment() -> Environment:
         "y": _at_y,
         "steps": _pareto_path,
     }
-    style = _style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    made.globals |= {"style": Markup(style), "style_source": f"sha256-{digest}"}  # noqa: S704 - the package's own file
+    made.globals["styles"] = {"compare": inline_style(__package__, "compare.css")}
     return made
-
-
-@cache
-def _style() -> str:
-    return "\n" + importlib.resources.files(__package__).joinpath("templates", "compare.css").read_text("utf-8")
