@@ -31,7 +31,7 @@ from rrpolicy.channels.sampling.variates import split_by_columns as split_by_col
 from rrpolicy.channels.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channels.table import Column as Column, TableSpec as TableSpec
 from rrpolicy.serialization.fields import AUDIT as AUDIT
-from rrpolicy.plotting.scale import nice_step as nice_step
+from rrpolicy.plotting.chart import nice_step as nice_step
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,

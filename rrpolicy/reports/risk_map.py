@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.plotting.scale import nice_step
+from rrpolicy.plotting.chart import nice_step
 from rrpolicy.report import MapMark, RiskMap, Tick
 
 MAP_ROUNDING = 1e-3
