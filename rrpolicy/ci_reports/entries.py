@@ -27,10 +27,8 @@ def requirement_entry(
 ) -> OutcomeEntry:
     """Return the entry of a requirement, or of a measurement without a limit.
 
-    Args:
-        finding: on the requirement.
-        accepted: ids of derived statistics that the policy accepts; None without a release.
-        decided: no later step decides, so that an undecided one blocks.
+    `accepted` has the ids of accepted derived statistics; None without a release. An undecided requirement blocks if no
+    later step decides (`decided`).
     """
     given = finding.given if accepted is None else accepted
     problems = blocking_problems((finding,), given) if finding.verdict is not None else ()
@@ -57,12 +55,7 @@ def requirement_entry(
 
 
 def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = MappingProxyType({})) -> OutcomeEntry:
-    """Return the entry of a utility gate.
-
-    Args:
-        finding: the expected value.
-        waived: the valid waivers, by the id of the waived entry.
-    """
+    """Return the entry of a utility gate."""
     problem = unmet_gate_problem(finding)
     waiver = None if problem is None else waived.get(finding.identity)
     title = f"{finding.metric} of {finding.over}" if finding.over else finding.metric
@@ -88,14 +81,7 @@ def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = Mappin
 
 
 def review_entry(what: str, message: str, waiver: Waiver | None = None, place: Place | None = None) -> OutcomeEntry:
-    """Return the entry of a point that needs judgement, or of a review that is due.
-
-    Args:
-        what: its name, such as `warning/held-by-one?attribute=zip`.
-        message: description.
-        waiver: of the point.
-        place: position of its cause in the policy; None if not available.
-    """
+    """Return the entry of a point that needs judgement, or of a review that is due."""
     return OutcomeEntry(
         "warning", what, EntryPart.JUDGEMENT, OutcomeKind.REVIEW, what, message, place=place, waived=waiver
     )

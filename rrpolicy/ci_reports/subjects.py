@@ -202,11 +202,7 @@ def table_subject(found: TableCheck, uri: str, status: int) -> OutcomeSubject:
 def verification_subject(found: Verification, bundle: Path, status: int, *, strict: bool) -> OutcomeSubject:
     """Return the findings of `verify`.
 
-    Args:
-        found: result of the verification.
-        bundle: the folder.
-        status: the exit status.
-        strict: undecided entries block too.
+    With `strict` undecided entries block.
     """
     entries = [requirement_entry(finding, decided=False) for finding in found.held]
     entries += [_check_entry(check) for check in found.checks if check.passed]
@@ -251,13 +247,7 @@ def _attack_entry(attack: AttackResult) -> OutcomeEntry:
 
 
 def problem_subject(problems: Sequence[Problem], status: int, asked_of: str = "") -> OutcomeSubject:
-    """Return the problems that block a command, or one policy of several.
-
-    Args:
-        problems: of the command.
-        status: the exit status.
-        asked_of: the file or folder in the call, or the uri of a table; "" if unknown.
-    """
+    """Return the problems that block a command, or one policy of several."""
     file = next((p.place.file for p in problems if p.place is not None), "")
     file = file or ("" if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", asked_of) else asked_of)
     name, version = stated_name(file) if file else ("rrpolicy", "")

@@ -121,12 +121,6 @@ def build_inventory(
 ) -> Inventory:
     """Return the inventory of policies, the ledgers that they name, and the bundles below some folders.
 
-    Args:
-        paths: policies, or folders of policies.
-        bundles: folders that contain bundles, at any depth.
-        day: of the check of reviews and waivers.
-        plugins: distributions to load for the names in bundles and ledgers.
-
     Raises:
         PolicyError: RR200 if a folder contains no policy.
         RefusedError: RR440, RR443 for a ledger.

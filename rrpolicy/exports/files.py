@@ -18,12 +18,7 @@ def public_files(manifest: Manifest, formats: Formats = CORE_FORMATS) -> Mapping
     with both standard errors and the interval of this table; for anatomy groups, both tables and their join; if
     matrices are withheld, the released tables.
 
-    Args:
-        manifest: of the release; its `files` and `digest` are not needed yet.
-        formats: by name, including that of the release.
-
-    Returns:
-        estimate.sql, README.md, and weights/<column>.csv for every randomised column (one for coupled columns).
+    The manifest needs no `files` and no `digest` yet.
     """
     filled = template_context(manifest, formats[manifest.data.format])
     named = {"estimate.sql": f"{filled['kind']}.sql", "README.md": f"{filled['kind']}.md"}

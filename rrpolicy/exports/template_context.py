@@ -82,9 +82,7 @@ class SqlView:
 def template_context(manifest: Manifest, form: Format) -> dict[str, Any]:
     """Return the variables of a release's templates; `kind` names the templates that it has.
 
-    Args:
-        manifest: of the release; its `files` and `digest` are not needed yet.
-        form: of its data files.
+    The manifest needs no `files` and no `digest` yet.
 
     Raises:
         ValueError: if a column's description is malformed.

@@ -78,10 +78,6 @@ def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tu
     of `weight` over released records estimates the count of `original`. Seventeen significant digits: reading returns
     the written double. For sets: `original`, `weight_held`, `weight_not_held`, the weights of records whose set holds
     the category and of those whose does not. Generalised columns have one table each; rows without weight are omitted.
-
-    Args:
-        axes: of all decoders.
-        handling: of text that a spreadsheet would run as a formula.
     """
     chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
     files = (WeightFile(axis, _weight_table_csv(axis, handling), _escaped_headings(axis, handling)) for axis in chosen)
@@ -136,12 +132,7 @@ def _numbered_headings(name: str, axis: AxisWeights) -> list[str]:
 
 
 def typed_headings(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
-    """Return the heading and the engine type of each column of a weight table.
-
-    Args:
-        file: the table.
-        columns: the released columns.
-    """
+    """Return the heading and the engine type of each column of a weight table."""
     kinds = {c.name: c.type or "VARCHAR" for c in columns}
     released = [kinds[name] for name in file.axis.columns]
     if file.sets:

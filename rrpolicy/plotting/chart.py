@@ -43,12 +43,8 @@ class Scale:
     def over(cls, values: Iterable[float], through: float | None = None, *, factors: bool = False) -> Scale:
         """Return an axis that includes numbers.
 
-        Without `through`, the axis includes 0 unless all numbers are far from 0 and near one another.
-
-        Args:
-            values: infinite ones are omitted, and for a logarithmic axis those that are not positive.
-            through: a number to include.
-            factors: whether it is logarithmic.
+        It includes 0 unless all numbers are far from 0 and near one another, or `through` is given. Infinite numbers
+        are omitted, and on a logarithmic axis (`factors`) those that are not positive.
         """
         known = [v for v in values if math.isfinite(v) and (v > 0 or not factors)]
         if through is not None:

@@ -74,9 +74,7 @@ def svg_file(path: Path) -> Path:
 def svg(chart: Chart, width: int = WIDTH) -> Figure:
     """Draw a chart.
 
-    Args:
-        chart: its content.
-        width: in pixels, at least 240; text keeps its size.
+    The width is in pixels; text keeps its size.
     """
     width = max(width, NARROWEST)
     sheet = _Sheet(width - 2 * _EDGE)

@@ -66,12 +66,7 @@ NOT_STATED = "stands in the release's description; how it was chosen is not publ
 
 
 def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
-    """Return the treatment of each released attribute; attributes that are drawn together share a panel.
-
-    Args:
-        manifest: of the release.
-        origins: attribute -> source of its parameters.
-    """
+    """Return the treatment of each released attribute; attributes that are drawn together share a panel."""
     described = {attribute.name: attribute for attribute in manifest.attributes}
     undone = {name: decoder for decoder in manifest.decoders for name in decoder.attributes}
     made: list[AttributePanel] = []
@@ -200,11 +195,8 @@ def true_values_sentence(
 ) -> str:
     """Return how many of every 100 values of each randomised column are true, in a sentence; "" without columns.
 
-    Args:
-        attributes: that are released.
-        decoders: of the channel.
-        shares: released column -> category -> share in the original table; without them the minimum and maximum over
-            categories are reported.
+    `shares` has released column -> category -> share in the original table; without them the minimum and maximum over
+    categories are reported.
     """
     sensitive = {a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     found: dict[tuple[str, ...], tuple[float, float]] = {}

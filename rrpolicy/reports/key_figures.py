@@ -84,11 +84,7 @@ class LargestRisk:
 
 
 def largest_risks(findings: Iterable[Finding]) -> tuple[LargestRisk, ...]:
-    """Return the largest probability of each risk and attribute: re-identification first, then by attribute.
-
-    Args:
-        findings: with the numbers that the page may show.
-    """
+    """Return the largest probability of each risk and attribute: re-identification first, then by attribute."""
     found = sorted(_risk_candidates(findings), key=lambda c: (c.risk is not Risk.LINKING, c.of))
     largest = []
     for _, group in groupby(found, key=lambda c: (c.risk, c.of)):
@@ -155,12 +151,7 @@ def key_figure_tiles(
 ) -> tuple[Tile, ...]:
     """Return the tiles.
 
-    Args:
-        findings: with the numbers that the page may show.
-        attributes: that are released.
-        decoders: of the channel.
-        marginals: of the release, with intervals; none of a plan.
-        errors: of a plan, the root mean squared error of each randomised column's shares together.
+    A plan has no `marginals`, but `errors`: the root mean squared error of each randomised column's shares together.
     """
     found = largest_risks(findings)
     kept = unmodified_attributes(attributes, decoders)
@@ -288,11 +279,7 @@ def unmeasured_sentence(
 ) -> str:
     """Return the sensitive attributes without a finding on how well they are guessed; "" if there are none.
 
-    Args:
-        found: the largest risks of the findings.
-        findings: the result is "" if a finding covers only readings and has no number: the page may not show it.
-        attributes: that are released.
-        kept: those of them that are released unmodified.
+    It is also "" if a finding covers only readings and has no number: the page may not show it.
     """
     told = {name for c in found if c.risk is Risk.READING for name in c.of.split(" x ")}
     known = told | {a.name for a in kept}

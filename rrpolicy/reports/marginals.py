@@ -54,12 +54,7 @@ def marginal_panels(
 ) -> tuple[MarginalPanel, ...]:
     """Return the one-way table of every category column that can be estimated from a release.
 
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        released: column -> released records of each of its labels, if the caller has counted them; the others are
-            counted from the data file.
-        formats: by name, including that of the release.
+    `released` has column -> released records of each label; columns without them are counted from the data file.
     """
     if not is_countable(manifest):
         return ()
@@ -84,13 +79,7 @@ def marginal_panels(
 def released_label_counts(
     public: Path, manifest: Manifest, formats: Formats = CORE_FORMATS
 ) -> Mapping[str, Sequence[int]]:
-    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass.
-
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        formats: by name, including that of the release.
-    """
+    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass."""
     if not is_countable(manifest):
         return {}
     return _label_counts(release_of(public, manifest, formats))
@@ -194,10 +183,7 @@ def _crosstab_rows(release: Release, name: str) -> tuple[CrosstabRow, ...]:
 def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
     """Return the one-way table of an axis from its released counts: weights and their squares, summed.
 
-    Args:
-        axis: decoder weights of the column.
-        counts: (axis.counted,) records.
-        records: N.
+    `counts` are (axis.counted,) released records.
     """
     return Crosstab(
         by=axis.columns,

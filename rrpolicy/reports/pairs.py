@@ -22,11 +22,7 @@ MOST_NAMED = 6
 
 
 def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
-    """Return the errors of attributes and of pairs as a triangle; None without any number.
-
-    Args:
-        errors: of one-way and two-way tables, in any order.
-    """
+    """Return the errors of attributes and of pairs as a triangle; None without any number."""
     every = [e for e in errors if len(e.attributes) <= 2]  # noqa: PLR2004 a cell has two sides
     known = {frozenset(e.attributes): e.error for e in every if not e.odd}
     if not known:

@@ -22,13 +22,7 @@ RECORD_LINKING = "Finding a person's record"
 def protection_panel(
     found: ReleaseProtection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
 ) -> ProtectionPanel | None:
-    """Return the protection of a release for pages; None if not assessed.
-
-    Args:
-        found: of the release.
-        findings: of its requirements.
-        remarks: on them.
-    """
+    """Return the protection of a release for pages; None if not assessed."""
     if found is None:
         return None
     rows = tuple(map(_reading_row, found.ladders))

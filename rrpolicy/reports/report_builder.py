@@ -120,13 +120,7 @@ def public_report(
 ) -> Report:
     """Fill the public page from public artifacts alone.
 
-    Args:
-        public: the public/ folder, with all files but the page and release.json.
-        manifest: of the release, with the digests of these files; it need not be sealed yet.
-        released: column -> released records of each of its labels, if they are counted already.
-        models: privacy models by name, with their guarantees and statements on what they do not cover.
-        sections: the published channel's report sections, from `Channel.sections` without the original.
-        formats: of data files, by name; including that of the release.
+    The manifest has the digests of all files but the page and release.json, and need not be sealed yet.
 
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
@@ -172,11 +166,7 @@ def release_description(
 ) -> Report:
     """Return the description of a release on every page.
 
-    Args:
-        manifest: of the release; of a plan, without data.
-        origins: attribute -> source of its parameters.
-        rows: the findings, with the numbers that the page may show.
-        useful: the utility gates, likewise.
+    A plan's manifest is without data.
     """
     passed, sentence = _report_decision(manifest, rows, useful)
     return Report(
@@ -205,14 +195,7 @@ def release_description(
 def audit_report(
     public: Path, manifest: Manifest, audit: AuditPageInput, *, released: Mapping[str, Sequence[int]] | None = None
 ) -> Report:
-    """Fill the audit page: the public one, every number, original shares, and how the channel was chosen.
-
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        audit: content of the audit page alone.
-        released: as for `public_report`.
-    """
+    """Fill the audit page: the public one, every number, original shares, and how the channel was chosen."""
     from rrpolicy.reports.marginals import add_original_shares
 
     page = _common_report(public, manifest, released, audit.models, audit.formats)
@@ -296,12 +279,7 @@ def _public_bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
 
 
 def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
-    """Return the number of people and columns of a release, and its recipients if none is declared.
-
-    Args:
-        manifest: of the release.
-        tested: whether the number of records per person was tested.
-    """
+    """Return the number of people and columns of a release, and its recipients if none is declared."""
     most, records = manifest.units.max_records, figure(manifest.records, 15)
     if most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"

@@ -40,11 +40,8 @@ def risk_map(
 ) -> RiskMap | None:
     """Return the map; None without points.
 
-    Args:
-        points: by the candidates' numbers; infinite ones are omitted.
-        front: the numbers of candidates on the Pareto front.
-        risk_up: whether larger displayed risks are better: costs are then their negatives.
-        error_up: likewise for errors.
+    Infinite costs are omitted. With `risk_up` larger displayed risks are better, and costs are their negatives;
+    `error_up` likewise.
     """
     finite = {i: one for i, one in points.items() if math.isfinite(one.risk) and math.isfinite(one.error)}
     if not finite:

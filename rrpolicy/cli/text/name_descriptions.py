@@ -62,11 +62,7 @@ class KeyTable:
 
 
 def tables(schema: Schema) -> Iterator[KeyTable]:
-    """Yield each table of a policy, one for each kind that has keys of its own.
-
-    Args:
-        schema: of policies, as `json_schema` returns it.
-    """
+    """Yield each table of a policy, one for each kind that has keys of its own."""
     kept = schema["$defs"]
     yield KeyTable("", "", "", _table_keys(kept, {"schema": schema["properties"]["schema"]}, schema["required"]))
     for name, given in schema["properties"].items():
@@ -209,12 +205,7 @@ def _choice_words(key: TableKey) -> Sequence[str]:
 
 
 def _key_meanings(every: Iterable[KeyTable], name: str) -> Mapping[tuple[str, ...], Iterable[str]]:
-    """Return what keys of a name mean and hold -> the tables that have them so, such as [source].
-
-    Args:
-        every: of the tables.
-        name: of a key, or with the table before it: `source.unit`.
-    """
+    """Return what keys of a name mean and hold -> the tables that have them so, such as [source]."""
     section, _, key = name.rpartition(".")
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for table in every:

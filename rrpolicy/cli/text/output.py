@@ -78,12 +78,6 @@ def show(
 ) -> None:
     """Print what was found on standard output, and write it to the files that were asked for.
 
-    Args:
-        wanted: in which forms.
-        text: makes the lines for people.
-        document: makes the document of the command.
-        outcome: makes what the other formats are made of.
-
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
@@ -117,15 +111,6 @@ def report_outcome(
     problems: Sequence[Problem] = (),
 ) -> int:
     """Show what a command found, and return its exit status.
-
-    Args:
-        wanted: in which forms.
-        command: its name.
-        status: its exit status.
-        text: makes the lines for people.
-        document: makes the document of the command.
-        subjects: makes what the other formats are made of.
-        problems: that people are shown on standard error.
 
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.

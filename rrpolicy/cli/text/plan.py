@@ -38,12 +38,7 @@ MOST_ROWS, MOST_PAIRED, WORST = 20, 12, 10
 
 
 def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
-    """Return the plan, line by line; it reads without colour.
-
-    Args:
-        outlook: what is shown.
-        explaining: say of each number what it means, where it first stands.
-    """
+    """Return the plan, line by line; it reads without colour."""
     plan, policy = outlook.plan, outlook.plan.policy
     records = f"{plan.records:,} records{_records_per_person(outlook)}"
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {records}"]

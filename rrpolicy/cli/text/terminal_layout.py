@@ -61,10 +61,7 @@ def _width(stream: TextIO) -> int | None:
 def wrap_and_colour(lines: Sequence[str], width: int | None, *, colour: bool) -> Iterator[str]:
     """Yield lines wrapped and coloured.
 
-    Args:
-        lines: as they were made.
-        width: columns that they may take; None leaves them whole.
-        colour: use terminal colours.
+    A width of None leaves lines whole.
     """
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""

@@ -67,10 +67,7 @@ _USAGE = ("recipients", "release_model", "environment", "legal_basis")
 def croissant(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the description of a dataset.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
-        public: the folder with the data files.
-        formats: by name, including that of the release.
+    The manifest needs no `files` and no `digest` yet.
     """
     policy, licence = manifest.policy, manifest.governance.context.licence
     published = manifest.day

@@ -24,10 +24,7 @@ PROFILES = "https://datapackage.org/profiles/2.0"
 def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the data package's description.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
-        public: the folder with the data files.
-        formats: by name, including that of the release.
+    The manifest needs no `files` and no `digest` yet.
     """
     policy = manifest.policy
     return {

@@ -87,8 +87,7 @@ class _MetRequirement:
 def dpv(manifest: Manifest) -> dict[str, Json]:
     """Return the release as JSON-LD.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
+    The manifest needs no `files` and no `digest` yet.
     """
     pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify reports missing ones
     held = [

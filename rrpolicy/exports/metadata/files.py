@@ -14,10 +14,7 @@ from rrpolicy.manifest.manifest import Manifest
 def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
     """Return the descriptions, by path in public/; the same bytes for the same manifest and data.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
-        public: the folder with the data files.
-        formats: by name, including that of the release.
+    The manifest needs no `files` and no `digest` yet.
     """
     return {
         datapackage.NAME: pretty(datapackage.datapackage(manifest, public, formats)),

@@ -84,13 +84,7 @@ def codebooks(release: Release) -> tuple[Codebook, ...]:
 
 
 def legal_names(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
-    """Return valid names for a program, unique even without regard to case: letters, digits and underscores.
-
-    Args:
-        names: of the variables.
-        longest: of its names.
-        reserved: words that are invalid as names, in lower case.
-    """
+    """Return valid names for a program, unique even without regard to case: letters, digits and underscores."""
     taken: set[str] = set()
     for name in names:
         plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

@@ -25,10 +25,6 @@ PROGRAMS = {
 def export(release: Release, program: str) -> str:
     """Return the file by which a program reads a release.
 
-    Args:
-        release: opened.
-        program: one of `PROGRAMS`.
-
     Raises:
         PolicyError: RR278 for another program; RR512, RR513 for a release that the program cannot read.
     """

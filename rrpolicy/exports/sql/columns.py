@@ -234,11 +234,6 @@ def quoted_column(name: str) -> Sql:
 def category_sql(attribute: Attribute, codes: Sequence[Value], dialect: str) -> str:
     """Return SQL of a released column's category representatives, with the column type that the policy implies.
 
-    Args:
-        attribute: from the policy.
-        codes: of missing values.
-        dialect: one of `DIALECTS`.
-
     Raises:
         PolicyError: RR590 if the dialect cannot express it with certainty.
     """

@@ -87,16 +87,7 @@ class Dialect:
         return exp.Collate(this=exp.paren(x), expression=exp.var(self.collation)) if self.collation else x
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement.
-
-        Args:
-            x: SQL of the value.
-            kind: the expected kind.
-            message: the error message, if the engine takes one.
-
-        Returns:
-            None if the engine ends the statement by itself.
-        """
+        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement."""
         del x, kind, message
         return None
 

@@ -46,10 +46,7 @@ class SqlStatements:
 def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
     """Return the statements of a policy.
 
-    Args:
-        policy: resolved; observed domains keep the table's values.
-        dialect: one of `DIALECTS`.
-        table: the table's name in the engine, its parts with dots between: `people`, `survey.people`.
+    The parts of the table's name have dots between: `survey.people`.
 
     Raises:
         PolicyError: RR250 if the dialect is unknown; RR590 with every column that cannot be recoded in it; RR591 if the

@@ -39,12 +39,7 @@ METHOD_TEXT: Mapping[CountingMethod, str] = {
 
 
 def accuracy(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[AccuracyRow, ...]:
-    """Return the expected accuracy of shares: a row for each column with intervals, then those without, by method.
-
-    Args:
-        release: opened; its data are not read.
-        countings: of its columns.
-    """
+    """Return the expected accuracy of shares: a row for each column with intervals, then those without, by method."""
     measured = {name: row for name, how in countings.items() if (row := _accuracy_row(release, name, how)) is not None}
     alike: dict[str, list[str]] = {}
     for name, how in countings.items():
@@ -82,12 +77,7 @@ _STEP = 1000
 
 
 def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
-    """Return the files: the data, their descriptions, and release.json, which contains the digests of all.
-
-    Args:
-        public: the folder.
-        manifest: of the release, with the digests of the files except the page's.
-    """
+    """Return the files: the data, their descriptions, and release.json, which contains the digests of all."""
     return tuple(_download_rows(public, manifest))
 
 
@@ -154,13 +144,7 @@ def _guarantee_row(finding: Finding) -> Promise:
 
 
 def not_guaranteed(manifest: Manifest, rows: Sequence[FindingRow], points: Sequence[str]) -> tuple[str, ...]:
-    """Return the limits of the guarantees: points that need judgement first, then risks that no requirement covers.
-
-    Args:
-        manifest: of the release.
-        rows: of the findings, with the risks that each does not cover.
-        points: that need judgement.
-    """
+    """Return the limits of the guarantees: points that need judgement first, then risks that no requirement covers."""
     return tuple(dict.fromkeys([*points, *_quasi_identifier_sentences(manifest), *_uncovered_sentences(rows)]))
 
 
@@ -180,12 +164,7 @@ def _uncovered_sentences(rows: Sequence[FindingRow]) -> Iterator[str]:
 
 
 def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
-    """Return the instructions for using the release.
-
-    Args:
-        release: opened; its data are not read.
-        countings: counting method of each of its columns.
-    """
+    """Return the instructions for using the release."""
     by = _example_columns(release, countings)
     form = release.manifest.data.format
     plugins = () if form in CORE_FORMATS else release.manifest.made_with("rrpolicy_formats")
@@ -263,14 +242,7 @@ def public_section(
     rows: Sequence[FindingRow],
     points: Sequence[str],
 ) -> Published:
-    """Return the content of the public page alone.
-
-    Args:
-        public: the folder.
-        release: opened; its manifest contains the digests of the files except the page's.
-        rows: of the findings.
-        points: that need judgement.
-    """
+    """Return the content of the public page alone."""
     manifest = release.manifest
     counted = counting_methods(release)
     return Published(
