@@ -22,7 +22,7 @@ from rrpolicy.canonical_json import digest, file_digest, pretty
 from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection import questionnaire
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.exports.metadata.files import metadata_files
+from rrpolicy.exports.files import metadata_files
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.manifest.manifest import (

@@ -34,11 +34,7 @@ class EntryRule:
     """A rule.
 
     Attributes:
-        id: of the rule in entries.
-        title: in a few words.
-        about: in a paragraph.
         page: in Markdown; for a code what `rrpolicy explain` prints.
-        tags: topics.
     """
 
     id: str

@@ -32,13 +32,9 @@ class CitedRelease:
     """Source of citations.
 
     Attributes:
-        manifest: release.json.
         findings: with the numbers that may be shown.
-        utility: likewise.
-        file: with the findings.
         dropped: columns that are not released, with the reason; None if unknown.
         population: of the records; None if not stated, or unknown here.
-        models: privacy models by name.
         signed: whether there are signed statements on it.
         together: results together with earlier releases of the same people, one per entry of the budget.
         attacked: the adversarial test; None if not written, or not to be shown.

@@ -17,8 +17,7 @@ from rrpolicy.compliance.citations import (
     CitedRelease,
     find_citations,
 )
-from rrpolicy.compliance.evidence import CitedFile, ClauseAnswer, ComplianceEvidence
-from rrpolicy.compliance.regime import Clause, load_regime
+from rrpolicy.compliance.evidence import CitedFile, Clause, ClauseAnswer, ComplianceEvidence, load_regime
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import Manifest

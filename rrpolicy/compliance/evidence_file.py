@@ -58,11 +58,7 @@ Form = Literal["markdown", "html", "json", "oscal"]
 
 @frozen
 class RenderedEvidence:
-    """Evidence, ready to be written in any form.
-
-    Attributes:
-        evidence: as data.
-    """
+    """Evidence, ready to be written in any form."""
 
     evidence: ComplianceEvidence
 

@@ -45,24 +45,18 @@ class InventoryEntry:
     """One release.
 
     Attributes:
-        policy: its name and version.
         label: of the release; None if it has none.
         state: in use, an older version, replaced, recalled, withdrawn, open (unknown whether it appeared), or
             in no ledger.
         date: the day on which it was entered; None if in no ledger.
         ledger: the file; None if in no ledger.
-        entry: hash of its line.
-        digest: of release.json.
         bundle: its folder; None if not available.
         purpose: of the policy; "" if not available.
-        recipients: of the data.
         grade: of protection; None if audit/ is not available.
         risks: what an attacker can read and find, without the release and with it, a sentence each.
         review_by: the last day of the policy's validity.
-        soon: deadlines within sixty days.
         attested: verifiers, signers and approvers, by the statements in its folder.
         attacked: results of its attacks; "" without attacks, or if audit/ is not available.
-        decide: decisions to make.
     """
 
     policy: str

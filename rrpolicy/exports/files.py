@@ -1,10 +1,13 @@
-"""Files in public/ for analysts without rrpolicy: weight tables, a plain estimate.sql, and a README."""
+"""Files in public/ for analysts without rrpolicy: weight tables, a plain estimate.sql, a README, and metadata."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
+from rrpolicy.canonical_json import pretty
 from rrpolicy.exports.jinja_environment import export_environment
+from rrpolicy.exports.metadata import croissant, datapackage, dpv
 from rrpolicy.exports.template_context import template_context
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
@@ -25,3 +28,15 @@ def public_files(manifest: Manifest, formats: Formats = CORE_FORMATS) -> Mapping
     written = {path: export_environment().get_template(name).render(filled) for path, name in named.items()}
     written |= {file.path: file.text for file in filled["weights"]}
     return {path: text.encode() for path, text in written.items()}
+
+
+def metadata_files(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> Mapping[str, bytes]:
+    """Return the descriptions, by path in public/; the same bytes for the same manifest and data.
+
+    The manifest needs no `files` and no `digest` yet.
+    """
+    return {
+        datapackage.NAME: pretty(datapackage.datapackage(manifest, public, formats)),
+        croissant.NAME: pretty(croissant.croissant(manifest, public, formats)),
+        dpv.NAME: pretty(dpv.dpv(manifest)),
+    }

@@ -30,7 +30,6 @@ class Scale:
     """An axis from low to high.
 
     Attributes:
-        low: its left end.
         high: its right end, larger.
         factors: whether equal distances are equal quotients (a logarithmic axis); low is then positive.
     """
@@ -124,14 +123,11 @@ class IntervalMark:
     """An estimate with its interval.
 
     Attributes:
-        name: of its line.
         heading: heading above the line and those after it; "" without one.
         series: name among several marks on the line; "" if there is one.
         estimate: NaN if it cannot be estimated.
         low: the lower end; NaN without an interval, infinite if unbounded.
-        high: the upper end.
         told: the subject, the estimate and its interval, in words.
-        flags: symbols for doubts about it.
     """
 
     name: str
@@ -182,9 +178,7 @@ class Panel:
 
     Attributes:
         title: "" if the chart's title suffices.
-        scale: the axis.
         line: the reference line of the marks; None without one.
-        marks: from the top.
     """
 
     title: str
@@ -198,13 +192,8 @@ class Chart:
     """A plot.
 
     Attributes:
-        title: the estimated quantity.
-        subtitle: meaning of dots and bars.
         found: the finding, in one sentence.
-        panels: from the top.
-        ends: meaning of bars.
         series: the names of the marks that share lines, in order; () if each line has one.
-        notes: information needed to read it.
     """
 
     title: str

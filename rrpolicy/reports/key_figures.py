@@ -57,10 +57,7 @@ class LargestRisk:
     """The largest probability of a risk in any finding, and the number of people for whom it is certain.
 
     Attributes:
-        risk: the risk.
         of: the attribute that is read; "" for being linked.
-        measure: the probability.
-        meaning: in a sentence.
         people: the number for whom it is certain; None if not counted.
         conditional: whether it is conditional on statistics derived from the table.
         limited: whether a requirement of the policy bounds this very number.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical_json import category_text
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.grouping import GroupAxis
-from rrpolicy.estimate.counts.scan import count, count_each
+from rrpolicy.estimate.counts.scan import count, count_each, count_sets
 from rrpolicy.estimate.opening import is_countable, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import (
@@ -25,7 +25,8 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.report import MarginalPanel, MarginalRow
+from rrpolicy.report import MarginalPanel, MarginalRow, ReleasedSet, SetPanel
+from rrpolicy.reports.attributes import category_label
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.recode import RecodeWeights
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+
 
 SURE = 1.0
 """Confidence level of certain limits: nothing was drawn."""
@@ -258,4 +260,32 @@ def add_original_shares(
         if marginal.of != "labels"
         else marginal
         for marginal in marginals
+    )
+
+
+MOST_SETS = 20
+"""Maximum number of sets of a column that are shown: the most frequent."""
+WIDEST_SETS = 40
+"""Maximum number of values of a column whose sets are shown; more are unreadable side by side."""
+
+
+def set_panels(release: Release) -> tuple[SetPanel, ...]:
+    """Return the released sets of each column that is released as sets."""
+    return tuple(_set_panel(release, axis) for axis in _set_axes(release) if len(axis.original) <= WIDEST_SETS)
+
+
+def _set_axes(release: Release) -> Iterator[SetWeights]:
+    seen = {id(axis): axis for axis in release.columns.axes.values()}
+    return (axis for axis in seen.values() if isinstance(axis, SetWeights))
+
+
+def _set_panel(release: Release, axis: SetWeights) -> SetPanel:
+    found = count_sets(release.data, axis, MOST_SETS)
+    return SetPanel(
+        attribute=" × ".join(axis.columns),
+        values=tuple(map(category_label, axis.original)),
+        size=axis.set_size,
+        held=tuple(n / release.records for n in found.held),
+        sets=tuple(ReleasedSet(members, n / release.records) for members, n in found.sets),
+        different=found.different,
     )

@@ -66,9 +66,7 @@ class _ColumnTreatment:
     """Treatment of some columns.
 
     Attributes:
-        columns: that were released.
         how: in a few words, for the headline.
-        told: in two sentences.
     """
 
     columns: tuple[str, ...]

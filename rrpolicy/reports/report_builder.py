@@ -63,11 +63,9 @@ class AuditPageInput:
 
     Attributes:
         findings: of the final assessment, with every number.
-        utility: of the final assessment.
         realised: actual error of this release, one per utility finding, in their order, or in words why it is not
             available; empty if not computed.
         origins: attribute -> source of its parameters.
-        remarks: of the mechanism on its choice.
         shares: released column -> category -> original share, from `report_marginals.original_shares`.
         dropped: columns that were not released, from `dropped_columns`.
         provenance: times, commits, digests of audit/, the source's uri without credentials.
@@ -80,7 +78,6 @@ class AuditPageInput:
         time: when it was released, as audit.json states it.
         errors: expected of one-way and two-way shares; None without the table.
         associations: the strongest of the original, and their estimates.
-        following: next steps.
         texts: the policy's files as written, by name.
         protection: protection of the release; None if not assessed.
         untested: statement that the number of records per person was not tested; "" if it was.
@@ -126,7 +123,7 @@ def public_report(
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
     """
     from rrpolicy.estimate.opening import is_countable, release_of
-    from rrpolicy.reports.public.public_section import public_section
+    from rrpolicy.reports.public_page import public_section
 
     page = replace(_common_report(public, manifest, released, models or {}, formats), sections=sections)
     page = replace(page, true_values=true_values_sentence(manifest.attributes, manifest.decoders))
@@ -145,8 +142,7 @@ def _common_report(
 ) -> Report:
     """Return the content of both pages, in its public form."""
     from rrpolicy.estimate.opening import is_countable, release_of
-    from rrpolicy.reports.marginals import marginal_panels
-    from rrpolicy.reports.sets import set_panels
+    from rrpolicy.reports.marginals import marginal_panels, set_panels
 
     optimised = chosen_by_optimiser(manifest.origins)
     rows = tuple(finding_row(finding, models, solved=optimised) for finding in manifest.findings)

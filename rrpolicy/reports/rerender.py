@@ -33,9 +33,7 @@ class RenderedReport:
     """A printed report.
 
     Attributes:
-        page: audit or public.
         form: the renderer's name, such as `html`.
-        content: the file's bytes.
         file: path of the written file; None if not written.
     """
 

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.compliance.citations import CITATIONS
-from rrpolicy.compliance.regime import load_regime, regime_names
+from rrpolicy.compliance.evidence import load_regime, regime_names
 from rrpolicy.policy.governance import Context
 
 

@@ -11,7 +11,7 @@ import typer
 from rrpolicy import api
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import NO_VERIFY, UNVERIFIED, notices
-from rrpolicy.compliance.regime import regime_names
+from rrpolicy.compliance.evidence import regime_names
 from rrpolicy.escaping.printable import line
 
 

@@ -61,7 +61,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     options = api_options(api.compare, locals())
     from rrpolicy.cli.text.compare import lines
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
     from rrpolicy.governance.compare.candidates import parse_vary
     from rrpolicy.safe_io.atomic_write import refuse_existing
 

@@ -44,7 +44,7 @@ def command(  # noqa: PLR0917 each option is one
     """
     options = api_options(api.diff, locals())
     from rrpolicy.cli.text.diff import lines
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

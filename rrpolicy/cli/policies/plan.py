@@ -61,8 +61,8 @@ def command(  # noqa: PLR0917 each option is one
     `rrpolicy collect randomize` randomises records where they are, and `rrpolicy collect` makes a release of them.
     """
     options, paged = api_options(api.plan, locals()), api_options(api.preview, locals())
+    from rrpolicy.cli.text.notices import progress
     from rrpolicy.cli.text.plan import lines, verdict
-    from rrpolicy.cli.text.progress import progress
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.atomic_write import refuse_existing
 

@@ -31,7 +31,7 @@ def command(
     The tests of policies/x.toml are policies/tests/x.toml and the files of policies/tests/x/. Exit status 1 says that
     one does not come out as it expects. Nothing is released or written.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

@@ -41,7 +41,7 @@ def command(
     What is printed are counts and shares of the original table: keep it where audit/ lies. Nothing is written without
     --write. Exit status 1 if an attack does not come out as predicted, or if none could be run.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

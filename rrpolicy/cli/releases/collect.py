@@ -42,8 +42,7 @@ def command(  # noqa: PLR0917 each option is one
     Requirements are assessed for the number of records that came in. The bundle appears whole or not at all.
     """
     options = api_options(api.collect, locals())
-    from rrpolicy.cli.text.notices import notices
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import notices, progress
 
     with progress() as report, notices():
         found = api.collect(plan, table, out, **options, progress=report)

@@ -68,8 +68,7 @@ def command(  # noqa: PLR0917 each option is one
     series goes on: each later release needs it.
     """
     options, shown = api_options(api.release, locals()), api_options(api.preview, locals())
-    from rrpolicy.cli.text.notices import notices
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import notices, progress
     from rrpolicy.formats.format import CORE_FORMATS
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.atomic_write import refuse_existing

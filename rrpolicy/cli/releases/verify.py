@@ -92,7 +92,7 @@ def command(  # noqa: PLR0917 each option is one
     attestations/.
     """
     options = api_options(api.verify, locals())
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

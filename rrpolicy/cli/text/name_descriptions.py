@@ -31,10 +31,8 @@ class TableKey:
     """A key of a table.
 
     Attributes:
-        name: of the key.
         value: what a value looks like; one of `ENTRIES` by its name.
         default: as TOML has it, or `required`; "" where there is none.
-        meaning: in a sentence.
     """
 
     name: str
@@ -51,8 +49,6 @@ class KeyTable:
         section: as it is written, `[source]` or `[[privacy]]`; of what stands inside other tables its name, and "" of
             the policy itself.
         kind: the model, metric or mechanism that its keys are of; "" where all have the same.
-        meaning: in a sentence.
-        keys: that it may have.
     """
 
     section: str

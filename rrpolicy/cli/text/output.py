@@ -26,12 +26,7 @@ JSON_HELP = f"The same as {FLAG} json."
 
 @frozen
 class OutputRequest:
-    """The forms that a call asks for.
-
-    Attributes:
-        form: that is printed.
-        also: those that are written to files.
-    """
+    """The forms that a call asks for."""
 
     form: Output = Output.TEXT
     also: tuple[tuple[Output, str], ...] = ()

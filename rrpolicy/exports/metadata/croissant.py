@@ -13,7 +13,7 @@ from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.exports.metadata.columns import holds_lists, value_type
+from rrpolicy.exports.metadata.datapackage import holds_lists, value_type
 from rrpolicy.exports.metadata.method_sentences import alters_values, column_methods, limitations
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest

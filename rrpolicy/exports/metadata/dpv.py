@@ -58,13 +58,7 @@ _READING = "AttributeDisclosure"
 
 @frozen
 class _MetRequirement:
-    """A requirement that is met, with its finding and its node.
-
-    Attributes:
-        id: of the node in the file.
-        stated: the requirement of the policy.
-        finding: its finding.
-    """
+    """A requirement that is met, with its finding and its node."""
 
     id: str
     stated: StatedRequirement

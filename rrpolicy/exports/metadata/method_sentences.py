@@ -32,8 +32,6 @@ class ColumnMethod:
     """A treatment shared by some columns.
 
     Attributes:
-        form: of their decoders.
-        changed: whether values were.
         words: the columns and their treatment, in a sentence.
     """
 

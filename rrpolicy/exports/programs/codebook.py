@@ -35,7 +35,6 @@ class CodebookVariable:
     """A released column as a variable of a program.
 
     Attributes:
-        name: as released.
         label: its meaning, and its treatment.
         kind: coded: each category has a number; number, or text unmodified.
         categories: of a coded variable, as in the data file.
@@ -65,7 +64,6 @@ class Codebook:
 
     Attributes:
         table: its name; its file is `<table>.csv`.
-        variables: in file order.
         made_by: the call of DuckDB that writes this file; "" if the release contains it.
     """
 

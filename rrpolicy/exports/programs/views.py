@@ -24,8 +24,6 @@ class SqlDialect:
     """The SQL dialect of another engine for views.
 
     Attributes:
-        writer: sqlglot's name of its SQL.
-        extremes: whether it has GREATEST and LEAST.
         roots: whether every build of it has SQRT.
     """
 

@@ -33,13 +33,7 @@ _COMPARABLE_KINDS = 10**18
 
 @frozen
 class SqlColumn:
-    """A released attribute as a column of a foreign table.
-
-    Attributes:
-        attribute: from the policy.
-        codes: of missing values.
-        dialect: the engine's.
-    """
+    """A released attribute as a column of a foreign table."""
 
     attribute: Attribute
     codes: tuple[Value, ...]

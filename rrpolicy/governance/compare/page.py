@@ -14,8 +14,8 @@ from rrpolicy.escaping.printable import visible, visible_lines
 from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
+from rrpolicy.reports.alternatives import RiskMapPoint, risk_map
 from rrpolicy.reports.protection_panel import guess_sentences
-from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
 from rrpolicy.safe_io.atomic_write import appear, refuse_existing
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
