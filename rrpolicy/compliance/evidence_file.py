@@ -13,13 +13,11 @@ from rrpolicy.canonical_json import Json, pretty
 from rrpolicy.compliance.evidence import ComplianceEvidence
 from rrpolicy.compliance.inventory import Inventory, inventory_facts, release_label
 from rrpolicy.compliance.oscal import as_oscal
-from rrpolicy.errors import write_error
 from rrpolicy.escaping import markdown
 from rrpolicy.escaping.printable import visible
 from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.safe_io.atomic_write import appear, refuse_existing
-from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 NOT_COVERED = "not covered"
 
@@ -88,11 +86,4 @@ class RenderedEvidence:
             PolicyError: as `content` does; nothing is written then.
         """
         refuse_existing(path)
-        content = self.content(form)
-        made = path.with_name(f".{path.name}.{random_suffix()}")
-        try:
-            with cleanup_on_exit(made):
-                made.write_bytes(content)
-                appear(made, path)
-        except OSError as error:
-            raise write_error(str(path), error) from error
+        write_new_file(path, self.content(form))

@@ -60,6 +60,9 @@ WITHHELD = (
 ROW = "No single row can be taken at its word; estimates are right on average."
 NOTHING = "The released values say nothing of the original ones, and nothing can be estimated."
 
+TEST = "This was drawn from a test's seed that anybody can know: it protects nobody."
+COLLECTED = "each record was randomised on the person's own machine before it was sent, and there is no original table"
+
 
 @frozen
 class _ColumnTreatment:

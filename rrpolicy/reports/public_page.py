@@ -19,8 +19,8 @@ from rrpolicy.numbers import figure, percentage_points_up
 from rrpolicy.policy.model import Role
 from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.method_description import exact_columns, protection_facts
-from rrpolicy.wording import MEASURED, columns_phrase, requirement_title
+from rrpolicy.reports.method_description import COLLECTED, TEST, exact_columns, protection_facts
+from rrpolicy.wording import MEASURED, columns_phrase, requirement_title, sentence
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -302,13 +302,11 @@ def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) 
     return tuple((sensitive or estimated or exact)[:1])
 
 
-COLLECTED = "Each record was randomised on the person's own machine before it was sent, and there is no original table."
 SERIES = (
     "It is one of a series: in all of its releases, a value of a person that has not changed is released alike, so "
     "that differences between releases are more certain."
 )
 INTRODUCTION_KEYS = ("licence", "recipients", "release_model")
-TEST = "It was drawn from a test's seed that anybody can know: it protects nobody."
 
 
 def public_section(
@@ -342,7 +340,7 @@ def _about_sentences(manifest: Manifest) -> Iterator[str]:
     if manifest.test:
         yield TEST
     if manifest.collected is not None:
-        yield COLLECTED
+        yield sentence(COLLECTED)
     if manifest.series is not None:
         yield SERIES
     stated = declared_facts(manifest.governance.context)

@@ -25,7 +25,7 @@ from rrpolicy.reports.context import context_facts, declared_facts, letterhead
 from rrpolicy.reports.decision import chosen_by_optimiser, decision_summary, judgement_points
 from rrpolicy.reports.findings import finding_row, utility_row
 from rrpolicy.reports.key_figures import key_figure_tiles
-from rrpolicy.reports.method_description import protection_headline
+from rrpolicy.reports.method_description import COLLECTED, TEST, protection_headline
 from rrpolicy.reports.pairs import pair_panel
 from rrpolicy.reports.protection_panel import protection_panel
 from rrpolicy.wording import measure_words
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from rrpolicy.report import AssociationRow
 
 EXACT_DRAW = "exact: no probability is rounded"
-COLLECTED = (
-    "each record was randomised on the person's own machine before it was sent, and there is no original table; what "
-    "is said of linking (k) holds against an attacker who does not know who sent which record"
+COLLECTED_NOTE = (
+    f"{COLLECTED}; what is said of linking (k) holds against an attacker who does not know who sent which record"
 )
 WITHHELD_NOTE = (
     "withheld from the public, with every number that they follow from; that protects nobody: each requirement is "
@@ -49,7 +48,6 @@ NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"
 DIGEST = "SHA-256 of the resolved policy"
 WITH_TAG = f"{DIGEST} and the keyed hash (HMAC) of the source"
-TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED_ROLES = {
     Role.IDENTIFIER: "identifier, never released",
     Role.EXCLUDED: "excluded by the policy",
@@ -308,7 +306,7 @@ def _release_facts(manifest: Manifest) -> tuple[Fact, ...]:
         ("Released attributes", f"{figure(released)}: {treatment_counts(manifest.decoders, released)}"),
         ("Format", manifest.data.format),
         ("Sampling", sampling),
-        ("Collected", COLLECTED if manifest.collected else None),
+        ("Collected", COLLECTED_NOTE if manifest.collected else None),
         ("Matrices", WITHHELD_NOTE if manifest.withholds else None),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)

@@ -391,7 +391,7 @@ def test_what_a_test_drew_is_not_fit_for_release(public: Path) -> None:
     report = public_report(public)
 
     assert report.passed is False
-    assert report.decision.startswith("A test drew this from a seed")
+    assert report.decision.startswith("This was drawn from a test's seed")
 
 
 def test_a_folder_without_a_release_is_refused(tmp_path: Path) -> None:

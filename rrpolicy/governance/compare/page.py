@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
 
-from rrpolicy.errors import write_error
 from rrpolicy.escaping.printable import visible, visible_lines
 from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
 from rrpolicy.reports.alternatives import RiskMapPoint, risk_map
 from rrpolicy.reports.protection_panel import guess_sentences
-from rrpolicy.safe_io.atomic_write import appear, refuse_existing
-from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 """Edges of the plot inside its drawing, in its units."""
@@ -30,15 +27,7 @@ def write(found: CandidateComparison, path: Path) -> None:
         RefusedError: RR402 if the file exists, RR407 or RR408 if it cannot be written.
     """
     refuse_existing(path)
-    content = as_html(found)
-    made = path.with_name(f".{path.name}.{random_suffix()}")
-    try:
-        with cleanup_on_exit(made):
-            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-            appear(made, path)
-    except OSError as error:
-        raise write_error(str(path), error) from error
+    write_new_file(path, as_html(found), private=True)
 
 
 def as_html(found: CandidateComparison) -> bytes:
