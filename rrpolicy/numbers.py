@@ -26,7 +26,7 @@ _SMALLEST_HUNDREDTHS = 0.01
 """Probabilities below it are written as 1 in n."""
 _SMALLEST_P = 0.001
 _WRITTEN_OUT = 1e7
-"""Labels of axes from this number on have an exponent."""
+"""Labels of this number and of larger ones have an exponent."""
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 

@@ -121,7 +121,7 @@ def measure_words(
 
 
 def standing_words(measure: Measure, written: Callable[[float], str]) -> str:
-    """Return a number as it is written by a function, with its standing in words: `at most 5 %`, `about 3`."""
+    """Return a number in the form that a function writes, with its standing in words: `at most 5 %`, `about 3`."""
     return _STANDING_PREFIX[measure.standing] + written(measure.value)
 
 

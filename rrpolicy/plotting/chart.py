@@ -91,7 +91,7 @@ class Scale:
 
 @frozen
 class SeriesStyle:
-    """How the marks of a series are drawn: their shape as SVG and its name in Vega, their colour on light and dark."""
+    """Appearance of a series' marks: their shape as SVG, its name in Vega, their colour on light and on dark."""
 
     svg: str
     vega: str
@@ -150,7 +150,7 @@ class IntervalMark:
         return self.has_ends and not math.isnan(self.estimate) and not self.low <= self.estimate <= self.high
 
     def bar(self, scale: Scale) -> IntervalBar | None:
-        """Return the interval as it is drawn on an axis; None without one, and for a single point."""
+        """Return the drawn part of the interval on an axis; None without one, and for a single point."""
         if not (self.has_ends and self.low < self.high):
             return None
         ends = max(self.low, scale.low), min(self.high, scale.high)
