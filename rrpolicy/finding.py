@@ -13,6 +13,7 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, document_key
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
@@ -402,7 +403,7 @@ class UtilityFinding:
     @property
     def asked(self) -> str:
         """Return the limit in words, such as `at most 0.02`."""
-        return f"{BOUND_WORDS[self.bound]} {float(self.limit):g}"
+        return f"{BOUND_WORDS[self.bound]} {plain_number(float(self.limit))}"
 
     @property
     def simulated(self) -> str:

@@ -13,12 +13,34 @@ from typing import ClassVar, Literal, Protocol
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.report_blocks import Fact, Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 
 SCHEMA = "rrpolicy.report/1"
 """Version of the report's JSON; an added field keeps it, any other change needs the next version."""
+
+
+@frozen
+class Fact:
+    """A name with its value, as text."""
+
+    name: str = field(metadata={"help": "what is told"})
+    value: str = field(metadata={"help": "what it is"})
+
+
+@frozen
+class Section:
+    """A mechanism's own part: paragraphs, facts and a table."""
+
+    title: str = field(metadata={"help": "its heading"})
+    paragraphs: tuple[str, ...] = field(default=(), metadata={"help": "plain text"})
+    facts: tuple[Fact, ...] = field(default=(), metadata={"help": "names with values"})
+    header: tuple[str, ...] = field(default=(), metadata={"help": "column heads of the table"})
+    table: tuple[tuple[str, ...], ...] = field(default=(), metadata={"help": "rows of the table"})
+    bars: tuple[float, ...] = field(
+        default=(), metadata={"help": "a share for each row of the table, to be drawn beside it; or none"}
+    )
+    shares: str = field(default="", metadata={"help": "what the shares are of: the head of their column"})
 
 
 @frozen

@@ -19,6 +19,7 @@ from rrpolicy.plugin import (
     Remark,
     RequirementError,
     Task,
+    percent,
 )
 from rrpolicy.plugin.solve import groups_of, largest_eligible
 from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
@@ -72,7 +73,7 @@ def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequ
     """Return the problem; a value is named only if the policy itself lists it."""
     records, most, largest = sum(counts), max(counts, default=0), largest_eligible(counts)
     named = "one value" if sensitive.observed or not sensitive.domain else f"'{sensitive.domain[counts.index(most)]}'"
-    share = f"{most / records:.1%}" if records else "all"
+    share = percent(most / records) if records else "all"
     ask = f"ask for an l of at most {largest}, or " if largest >= SMALLEST_GROUP else "no l is small enough: "
     return Problem(
         "RR106",

@@ -6,7 +6,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from rrpolicy.plugin import Axis, Measure, Origin, Original, Product, Proposal, Remark, Role, Task, exact, figure
+from rrpolicy.plugin import (
+    Axis,
+    Measure,
+    Origin,
+    Original,
+    Product,
+    Proposal,
+    Remark,
+    Role,
+    Task,
+    exact,
+    figure,
+    plain_number,
+)
 from rrpolicy.plugin.solve import (
     Generalised,
     Recoded,
@@ -108,13 +121,14 @@ def _suppression_remark(
     gone, lost = finer.choice.suppressed, finer.choice.loss
     pairs = zip(layout.attributes, finer.levels, strict=True)
     coarse = [r.attribute.name for r, level in pairs if level and r.attribute.role is Role.QUASI_IDENTIFIER]
-    asked = f"`suppression = {float(FEW):g}`"
+    asked = f"`suppression = {plain_number(float(FEW))}`"
     if layout.boxes:
         asked = f'`algorithm = "full-domain"` with {asked}'
     kept = f"generalise only {', '.join(map(repr, coarse))} in" if coarse else "keep the categories of"
     text = (
         f"{asked} would release {figure(gone)} of {figure(records)} records as `*` and {kept} the other "
-        f"{figure(records - gone)}; the loss {layout.goal.loss} would be {lost:.6g} instead of {loss:.6g}"
+        f"{figure(records - gone)}; the loss {layout.goal.loss} would be {plain_number(lost)} instead "
+        f"of {plain_number(loss)}"
     )
     yield Remark("alternative", text, Measure(lost))
 

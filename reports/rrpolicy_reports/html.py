@@ -2,37 +2,25 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from dataclasses import fields
 from functools import cache
-from importlib import resources
 
 from jinja2 import Environment
-from markupsafe import Markup
 
-from rrpolicy.plugin import Report, percent, template_environment
+from rrpolicy.plugin import (
+    Report,
+    figure,
+    inline_style,
+    matrix_probability,
+    percent,
+    sentence,
+    template_environment,
+    used_share,
+    verdict_word,
+)
 from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
-
-
-@cache
-def _style(page: str) -> str:
-    """Return the style shared by both pages with the additions of one."""
-    folder = resources.files("rrpolicy_reports") / "templates"
-    return "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in ("report.css", f"{_OF[page]}.css"))
-
-
-def inline_style(page: str) -> Markup:
-    """Return the stylesheet of `audit` or `public`, for the page's only style element."""
-    return Markup(_style(page))  # noqa: S704 - the package's own files, no value of a report is in them
-
-
-def style_source(page: str) -> str:
-    """Return the hash by which the page's content security policy allows only that stylesheet."""
-    digest = hashlib.sha256(_style(page).encode()).digest()
-    return f"sha256-{base64.b64encode(digest).decode()}"
 
 
 @cache
@@ -43,14 +31,15 @@ def environment() -> Environment:
         "beside": text_filters.relative_link,
         "code": text_filters.code_line,
         "label": text_filters.escaped_label,
-        "sentence": text_filters.sentence,
+        "sentence": sentence,
         "prose": text_filters.prose_text,
         "names": text_filters.name_text,
         "numeric": text_filters.numeric_columns,
         "percent": percent,
-        "probability": text_filters.probability,
-        "whole": text_filters.grouped_count,
-        "number": text_filters.number,
+        "probability": matrix_probability,
+        "word": verdict_word,
+        "whole": "{:,}".format,
+        "number": figure,
         "basis": text_filters.basis_text,
         "shade": plot_layout.shade_step,
         "spot": plot_layout.percent_across,
@@ -64,14 +53,16 @@ def environment() -> Environment:
         "parameters": measure_groups.group_parameters,
         "related": measure_groups.related_measures,
         "shared": measure_groups.shared_measures,
-        "used": text_filters.used_share,
+        "used": used_share,
         "lines": text_filters.escaped_lines,
         "cited": text_filters.cited_numbers,
         "limits": text_filters.not_covered,
         "shaded": plot_layout.shaded_cells,
     }
     made.tests["constant"] = plot_layout.is_constant
-    made.globals |= {"inline_style": inline_style, "style_source": style_source}
+    made.globals["styles"] = {
+        page: inline_style("rrpolicy_reports", "report.css", f"{kind}.css") for page, kind in _OF.items()
+    }
     return made
 
 

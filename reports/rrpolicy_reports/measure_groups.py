@@ -58,12 +58,7 @@ def shared_measures(findings: Sequence[Any]) -> tuple[MeasureLine, ...]:
 
 
 def related_measures(row: Any, findings: Sequence[Any]) -> RelatedMeasures:
-    """Return the related measures of one requirement that no other requirement shares.
-
-    Args:
-        row: the requirement.
-        findings: all requirements.
-    """
+    """Return the related measures of one requirement that no other requirement shares."""
     said = {line.numbers[0] for line in shared_measures(findings)}
     rest, tables = by_value([c for c in row.companions if c not in said])
     names = dict.fromkeys(c.name for c in rest)

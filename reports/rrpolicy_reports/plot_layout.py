@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rrpolicy.plugin import nice_step
+from rrpolicy.plugin import nice_step, tick_label, two_digits
 
 SHADES = 20
 HEIGHT = 160
@@ -120,10 +120,6 @@ def text_anchor(place: float) -> str:
     return "end" if place > 0.75 else "middle"  # noqa: PLR2004 - a quarter of the width
 
 
-def _plain_number(value: float) -> str:
-    return f"{value:.10g}".replace("-", "−")
-
-
 def forest_plot(marginal: Any) -> ForestPlot:
     """Return the plot of a `Marginal`: one scale for all categories, between round numbers around every mark."""
     values = [
@@ -140,9 +136,7 @@ def forest_plot(marginal: Any) -> ForestPlot:
     def maybe(value: float | None) -> float | None:
         return None if value is None else at(value)
 
-    ticks = tuple(
-        PlotTick(at(i * step), f"{_plain_number(round(100 * i * step, 8))} %") for i in range(first, last + 1)
-    )
+    ticks = tuple(PlotTick(at(i * step), f"{tick_label(round(100 * i * step, 8))} %") for i in range(first, last + 1))
     return ForestPlot(
         ticks,
         tuple(
@@ -197,7 +191,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
             places[i + 1] - places[i],
             height(histogram.people[i]),
             None if before is None else height(before[i]),
-            f"{_plain_number(round(edges[i], 6))} to {_plain_number(round(edges[i + 1], 6))}",
+            f"{tick_label(round(edges[i], 6))} to {tick_label(round(edges[i + 1], 6))}",
             histogram.people[i],
             None if before is None else before[i],
         )
@@ -207,7 +201,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
     every = max(1, math.ceil(regular / 5))
     shown = [i for i in range(0, regular + 1, every) if i in {0, regular} or regular - i >= every / 2]
     shown += [regular] if broken else []
-    across = tuple(PlotTick(places[i], _plain_number(round(edges[i], 6))) for i in dict.fromkeys([*shown, count]))
+    across = tuple(PlotTick(places[i], tick_label(round(edges[i], 6))) for i in dict.fromkeys([*shown, count]))
     up = tuple(PlotTick(HEIGHT * i * step / top, f"{int(i * step):,}") for i in range(1, round(top / step) + 1))
     gutter = 14 + SIGN * max(len("people"), *(len(tick.text) for tick in up))
     limits = tuple(_limit_position(line, edges, places) for line in getattr(histogram, "limits", ()))
@@ -216,7 +210,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
 
 def _limit_position(line: Any, edges: list[float], places: list[float]) -> PlotTick | None:
     """Return the position of a limit among the bins; None if it is beyond them."""
-    text = f"limit {line.of + ' ' if line.of else ''}{_plain_number(round(line.at, 6))}"
+    text = f"limit {line.of + ' ' if line.of else ''}{tick_label(round(line.at, 6))}"
     for low, high, left, right in zip(edges, edges[1:], places, places[1:], strict=False):
         if low <= line.at <= high < math.inf:
             return PlotTick(left + (right - left) * ((line.at - low) / (high - low) if high > low else 0.0), text)
@@ -231,17 +225,12 @@ def is_constant(matrix: Any) -> bool:
     return len({row[i] for i, row in enumerate(matrix.rows)}) == 1 and len(beside) <= 1
 
 
-def _two_digits(points: float) -> str:
-    """Return a number with two digits, or as a whole number above 100."""
-    return f"{points:.0f}" if points >= 99.5 else f"{points:.2g}"  # noqa: PLR2004 where .2g turns to powers of ten
-
-
 def shaded_cells(pairs: Any) -> tuple[tuple[HeatCell, ...], ...]:
     """Return the cells of a `PairPanel`, in percentage points, the largest error darkest."""
     most = max((error for row in pairs.errors for error in row if error is not None), default=0.0) or 1.0
     return tuple(
         tuple(
-            HeatCell("–", 0) if e is None else HeatCell(_two_digits(100 * e), max(1, round(SHADES * e / most)))
+            HeatCell("–", 0) if e is None else HeatCell(two_digits(100 * e), max(1, round(SHADES * e / most)))
             for e in row
         )
         for row in pairs.errors

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from rrpolicy.plugin import figure, visible
+from rrpolicy.plugin import sentence, visible
 
 QUOTED = re.compile(r"`([^`]+)`")
 NUMBER = re.compile(r"[−<>]? ?[\d,.]+( %| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|–")
@@ -48,38 +48,9 @@ def relative_link(path: str) -> str:
     return "#downloads" if elsewhere else f"./{quote(path, errors='replace')}"
 
 
-def probability(value: float) -> str:
-    """Return a probability for a cell of a matrix: three decimals, 0 and 1 exact, and never rounded to them."""
-    if value in {0.0, 1.0}:
-        return str(int(value))
-    if value < 0.0005:  # noqa: PLR2004 - half of the last digit
-        return "<.001"
-    if value >= 0.9995:  # noqa: PLR2004 - half of the last digit
-        return ">.999"
-    return f"{value:.3f}".removeprefix("0")
-
-
-def grouped_count(value: int) -> str:
-    """Return a count with its thousands grouped."""
-    return f"{value:,}"
-
-
 def basis_text(word: str) -> str:
     """Return the data that recompute a number, in words."""
     return BASIS.get(word, word)
-
-
-def number(value: float) -> str:
-    """Return a number of a table in readable form."""
-    return figure(value)
-
-
-def used_share(share: float) -> str:
-    """Return the used share of a limit, never rounded across the limit."""
-    text = f"{100 * share:.0f}"
-    if text == "100" and share != 1:
-        text = "> 99" if share < 1 else "> 100"
-    return f"{'< 1' if text == '0' and share else text} %"
 
 
 def escaped_lines(text: str) -> Markup:
@@ -95,11 +66,6 @@ def cited_numbers(texts: Sequence[str], every: Sequence[str]) -> tuple[int, ...]
 def not_covered(findings: Sequence[Any]) -> tuple[str, ...]:
     """Return the statements on what the findings do not cover, each sentence once."""
     return tuple(dict.fromkeys(text for row in findings for text in row.not_covered))
-
-
-def sentence(text: str) -> str:
-    """Return text that starts with a capital and ends with a full stop."""
-    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
 
 
 def prose_text(text: str) -> Markup:

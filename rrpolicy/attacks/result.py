@@ -10,6 +10,7 @@ from typing import Any
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import grouped_number, plain_number
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 
@@ -74,14 +75,21 @@ class AttackResult:
         return AttackResult(self.name, self.of, self.knows, "", AttackOutcome.UNDECIDED, reason)
 
     @property
+    def deviation(self) -> str:
+        """Return how improbable the success is, in words; "" if it is not."""
+        unusual = self.tail is not None and self.tail < 1
+        return f"chance of such a deviation at most {plain_number(self.tail or 0.0, 2)}" if unusual else ""
+
+    @property
     def problem(self) -> Problem | None:
         """Return the problem if the result is not as predicted."""
         if self.outcome is not AttackOutcome.NOT_AS_PREDICTED:
             return None
         of = f" ({self.of})" if self.of else ""
-        message = f"{self.name}{of}: not as predicted; chance of such a deviation at most {self.tail:.2g}"
+        message = "; ".join(filter(None, (f"{self.name}{of}: {self.outcome}", self.deviation)))
         what = " successes" if self.trials > 1 else ""
-        expected = f"from {self.lowest:,.6g} to {self.highest:,.6g}{what}, found {self.successes:,.6g}"
+        expected = f"from {grouped_number(self.lowest)} to {grouped_number(self.highest)}{what}"
+        expected += f", found {grouped_number(self.successes)}"
         hint = self.fault or (
             "this file is no draw from the channel that it states, or the table is not the one that was released: do "
             "not publish it, and keep it to find out why"

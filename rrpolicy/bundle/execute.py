@@ -21,10 +21,11 @@ from rrpolicy.canonical_json import digest, file_digest, pretty
 from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection import questionnaire
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.exports.metadata.files import metadata_files
+from rrpolicy.exports.files import metadata_files
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.manifest.manifest import MANIFEST_FILE, LedgerPlace, Manifest, ManifestSeries
+from rrpolicy.numbers import fixed_number
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.gate import gate
 from rrpolicy.planning.key_storage import KeyStorage
@@ -284,7 +285,7 @@ def _draw_to_staging(  # noqa: PLR0917 likewise
     def passed(rows: int) -> None:
         start, share = DRAWING
         rate = rows / max(monotonic() - began, 1e-3)
-        text = f"drawing: {rows:,} of {plan.records:,} records, {rate:,.0f} a second"
+        text = f"drawing: {rows:,} of {plan.records:,} records, {fixed_number(rate)} a second"
         progress(text, start + share * min(1.0, rows / max(plan.records, 1)))
 
     written = draw_to_folder(plan, original, streams, staging.public, staging.scratch, formats, passed, files)

@@ -23,6 +23,7 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import Measure, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
+from rrpolicy.numbers import figure
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.plan import Plan
@@ -33,15 +34,13 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED, unit_check_method
 from rrpolicy.registry import Registry
 from rrpolicy.report import AssociationRow
-from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
     from rrpolicy.estimate.release import Release
     from rrpolicy.planning.ledger_account import BudgetCheck
     from rrpolicy.policy.model import Gate
-    from rrpolicy.report import Report
-    from rrpolicy.report_blocks import Fact, Section
+    from rrpolicy.report import Fact, Report, Section
     from rrpolicy.reports.alternatives import AlternativesRecord
     from rrpolicy.reports.report_builder import AuditPageInput
     from rrpolicy.source.counts import Counts
@@ -220,7 +219,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
     Without `original` its counts are left out. `record`, audit.json, needs no `files` and `digest` yet. `joint` has the
     released records of each combination of labels, if they are counted already.
     """
-    from rrpolicy.report_blocks import Fact
+    from rrpolicy.report import Fact
     from rrpolicy.reports.marginals import original_category_shares
     from rrpolicy.reports.report_builder import WITHHELD_NOTE, AuditPageInput, dropped_columns
 
@@ -273,7 +272,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
 
 def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, Json]) -> tuple[Fact, ...]:
     """Return the next steps for a release, each with its command."""
-    from rrpolicy.report_blocks import Fact
+    from rrpolicy.report import Fact
 
     policy = plan.policy
     options = ["--source TABLE"] if plan.source_tag else []
@@ -315,7 +314,7 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     """Yield the sections on the release together with earlier ones of the same people, by audit.json."""
-    from rrpolicy.report_blocks import Section
+    from rrpolicy.report import Section
 
     stated = record.get("together")
     if not isinstance(stated, dict) or not stated["earlier"]:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.bundle.manifest import build_manifest
-from rrpolicy.report import Obstacle, Report
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact, Obstacle, Report
 from rrpolicy.reports.alternatives import alternatives
 from rrpolicy.reports.attributes import true_values_sentence
 from rrpolicy.reports.decision import chosen_by_optimiser, judgement_points

@@ -15,7 +15,7 @@ from rrpolicy.channels.decoders import Decoder
 from rrpolicy.channels.probability import log_rounded_up
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.finding import Finding, Measure
-from rrpolicy.report_blocks import Section
+from rrpolicy.report import Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record
 

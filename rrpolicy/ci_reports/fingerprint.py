@@ -36,11 +36,7 @@ def fingerprint_entries(outcome: CommandOutcome) -> Iterator[tuple[OutcomeSubjec
 
 
 def key_identity(place: Place | None) -> str:
-    """Return the id of a key of an invalid policy, such as `privacy/pk-anonymity:k`.
-
-    Args:
-        place: of the key; None, without a place, gives "".
-    """
+    """Return the id of a key of an invalid policy, such as `privacy/pk-anonymity:k`."""
     if place is None or not place.key:
         return ""
     section, _, rest = place.key.partition(".")

@@ -18,7 +18,7 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeSubject,
 )
 from rrpolicy.escaping.printable import lines, quoted_list
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.wording import measure_text
 
 NOTED_KINDS = frozenset({OutcomeKind.REVIEW, OutcomeKind.INFORMATIONAL})
 """Kinds of entries without a check: they are in the suite's output."""
@@ -56,13 +56,12 @@ def _is_noted(entry: OutcomeEntry) -> bool:
 
 def _case(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry) -> ET.Element:
     case = ET.Element("testcase", {"classname": _text(subject.name), "name": _text(_name(entry)), "time": "0"})
-    path = subject.path(entry)
-    relative = outcome.relative(path) or path
+    relative = outcome.path(subject, entry)
     if relative:
         case.set("file", _text(relative))
     if entry.place is not None:
         case.set("line", str(entry.place.line))
-    told = _text("\n".join(filter(None, (_location_text(relative, entry), entry.message, _advice(entry)))))
+    told = _text("\n".join(filter(None, (_location_text(relative, entry), entry.message, *entry.advice))))
     if entry.waived is not None:
         ET.SubElement(case, "skipped", {"message": _text(str(entry.waived)), "type": "waived"})
     elif entry.kind is OutcomeKind.ERROR:
@@ -96,11 +95,6 @@ def _measure_text(entry: OutcomeEntry) -> str:
 
 def _location_text(path: str, entry: OutcomeEntry) -> str:
     return "" if entry.place is None else f"{path}:{entry.place.line}:{entry.place.column}"
-
-
-def _advice(entry: OutcomeEntry) -> str:
-    told = (entry.expected and f"expected: {entry.expected}", entry.hint and f"hint: {entry.hint}")
-    return "\n".join(text for text in told if text)
 
 
 def _text(text: str) -> str:

@@ -22,15 +22,25 @@ from rrpolicy.escaping.printable import (
     markdown_prose,
     quoted_list,
 )
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.numbers import plain_number
+from rrpolicy.wording import (
+    CONDITIONAL,
+    VERDICT_WORDS,
+    WAIVED,
+    all_met_sentence,
+    counted,
+    measure_text,
+    some_words,
+)
 
 VERDICTS = {
-    OutcomeKind.MET: "met",
-    OutcomeKind.CONDITIONAL: "met, conditional",
-    OutcomeKind.FAIL: "**fails**",
-    OutcomeKind.OPEN: "undecided",
+    OutcomeKind.MET: VERDICT_WORDS[Verdict.SATISFIED],
+    OutcomeKind.CONDITIONAL: CONDITIONAL,
+    OutcomeKind.FAIL: f"**{VERDICT_WORDS[Verdict.FAILED]}**",
+    OutcomeKind.OPEN: VERDICT_WORDS[Verdict.UNDECIDED],
     OutcomeKind.ERROR: "**error**",
-    OutcomeKind.INFORMATIONAL: "measured",
+    OutcomeKind.INFORMATIONAL: VERDICT_WORDS[None],
 }
 MOST_BYTES = 1_000_000
 """Maximum size: a summary of a step on GitHub may have 1 MiB."""
@@ -89,41 +99,24 @@ def headline(entries: Sequence[OutcomeEntry]) -> str:
     waiting = [entry for entry in asked if entry.kind is OutcomeKind.OPEN and not entry.blocking]
     told = []
     if unmet:
-        told.append(f"{_some_phrase(unmet, asked)} not met.")
+        told.append(f"{some_words(len(unmet), len(asked), VERDICT_WORDS[Verdict.FAILED])}.")
     elif asked and len(met) == len(asked):
-        parts = [(EntryPart.REQUIREMENT, "privacy requirement"), (EntryPart.GATE, "utility requirement")]
-        told.append(f"{_all_phrase([(sum(e.part is part for e in asked), name) for part, name in parts])} met.")
+        privacy = sum(entry.part is EntryPart.REQUIREMENT for entry in asked)
+        told.append(f"{all_met_sentence(privacy, len(asked) - privacy)}.")
     elif waiting:
-        told.append(f"{_some_phrase(waiting, asked)} to be decided with the table.")
+        told.append(f"{some_words(len(waiting), len(asked), 'to be decided with the table')}.")
     conditional = sum(entry.kind is OutcomeKind.CONDITIONAL for entry in asked)
     further = [f"{conditional} conditional on what is derived from the data"] if conditional else []
     left = sum(entry.part is EntryPart.CHECK and entry.kind is OutcomeKind.OPEN for entry in entries)
-    further += [f"{_count_phrase(left, 'point')} undecided"] if left else []
+    further += [f"{counted(left, 'point')} undecided"] if left else []
     waived = sum(entry.waived is not None for entry in entries)
     further += [f"{waived} waived"] if waived else []
     points = sum(entry.kind is OutcomeKind.REVIEW for entry in entries)
-    further += [f"{_count_phrase(points, 'point')} to be judged by a person"] if points else []
+    further += [f"{counted(points, 'point')} to be judged by a person"] if points else []
     problems = sum(entry.part is EntryPart.PROBLEM for entry in entries)
-    further += [_count_phrase(problems, "problem")] if problems else []
+    further += [counted(problems, "problem")] if problems else []
     text = "; ".join(further)
     return " ".join([*told, *([f"{text[0].upper()}{text[1:]}."] if text else [])])
-
-
-def _all_phrase(parts: Sequence[tuple[int, str]]) -> str:
-    """Return the subject and verb of a statement on all requirements: `Both privacy requirements are`."""
-    words = [
-        {1: f"the {name}", 2: f"both {name}s"}.get(number, f"all {number} {name}s") for number, name in parts if number
-    ]
-    said = " and ".join(words)
-    return f"{said[0].upper()}{said[1:]} {'is' if sum(number for number, _ in parts) == 1 else 'are'}"
-
-
-def _some_phrase(some: Sequence[OutcomeEntry], asked: Sequence[OutcomeEntry]) -> str:
-    return f"{len(some)} of {_count_phrase(len(asked), 'requirement')} {'is' if len(some) == 1 else 'are'}"
-
-
-def _count_phrase(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _requirement_table(outcome: CommandOutcome, subject: OutcomeSubject, entries: Sequence[OutcomeEntry]) -> str:
@@ -131,20 +124,16 @@ def _requirement_table(outcome: CommandOutcome, subject: OutcomeSubject, entries
         return ""
     rows = ["| | requirement | achieved | required | standing | where |", "|---|---|---|---|---|---|"]
     for entry in entries:
-        verdict = "waived" if entry.waived is not None else VERDICTS.get(entry.kind, str(entry.kind))
+        verdict = WAIVED if entry.waived is not None else VERDICTS.get(entry.kind, str(entry.kind))
         exactly = entry.limit is not None and entry.achieved is not None and entry.achieved.value == float(entry.limit)
         verdict += ", at the limit" if exactly and entry.kind is OutcomeKind.MET else ""
         achieved = "" if entry.achieved is None else measure_text(entry.achieved)
         standing = "" if entry.achieved is None else str(entry.achieved.standing)
-        limit = "" if entry.limit is None else f"{float(entry.limit):g}"
-        path = subject.path(entry)
-        where = "" if entry.place is None else markdown_cell(f"{outcome.relative(path) or path}:{entry.place.line}")
+        limit = "" if entry.limit is None else plain_number(float(entry.limit))
+        where = "" if entry.place is None else markdown_cell(f"{outcome.path(subject, entry)}:{entry.place.line}")
         rows.append(f"| {verdict} | {markdown_prose(entry.title)} | {achieved} | {limit} | {standing} | {where} |")
     given = [e for e in entries if e.derived]
-    notes = [
-        f"- {markdown_prose(e.title)}: given the published parameters ({markdown_prose(quoted_list(e.derived))})"
-        for e in given
-    ]
+    notes = [f"- {markdown_prose(e.title)}: {CONDITION} ({markdown_prose(quoted_list(e.derived))})" for e in given]
     notes += [
         f"- {markdown_prose(e.message)}" + (f" ({markdown_prose(e.hint)})" if e.hint else "")
         for e in entries
@@ -159,7 +148,7 @@ def _check_summary(entries: Sequence[OutcomeEntry]) -> str:
     for entry in entries:
         if entry.kind is OutcomeKind.MET:
             held[entry.rule] = held.get(entry.rule, 0) + 1
-    told = [f"- {markdown_prose(rule)}: {_count_phrase(number, 'check')} passed" for rule, number in held.items()]
+    told = [f"- {markdown_prose(rule)}: {counted(number, 'check')} passed" for rule, number in held.items()]
     told += [
         f"- {markdown_prose(entry.message)}"
         for entry in entries
@@ -175,7 +164,7 @@ def _change_summary(entries: Sequence[OutcomeEntry]) -> str:
         return ""
     rows = ["| | change | what it does |", "|---|---|---|"]
     for entry in entries:
-        verdict = "waived" if entry.waived is not None else markdown_prose(entry.rule)
+        verdict = WAIVED if entry.waived is not None else markdown_prose(entry.rule)
         rows.append(f"| {verdict} | {markdown_prose(entry.title)} | {markdown_prose(entry.message)} |")
     hints = [
         f"To explain {markdown_code(e.identity)}:\n\n" + markdown_fence(e.hint + "\n", "text")
@@ -197,8 +186,7 @@ def _entry_list(
 
 def _problem_line(entry: OutcomeEntry) -> str:
     where = "" if entry.place is None else f"{markdown_code(str(entry.place))} "
-    told = (entry.expected and f"expected: {entry.expected}", entry.hint and f"hint: {entry.hint}")
-    advice = "; ".join(" ".join(text.split()) for text in told if text)
+    advice = "; ".join(" ".join(text.split()) for text in entry.advice)
     return f"{where}**{markdown_prose(entry.rule)}** {markdown_prose(entry.message)}" + (
         f" ({markdown_prose(advice)})" if advice else ""
     )

@@ -77,20 +77,12 @@ class OutcomeEntry:
     Attributes:
         rule: the code of the problem, such as `RR101`; if there is none, the name of the model, metric or check.
         identity: stable id, independent of preceding entries in the file; see `rrpolicy.policy.identity`.
-        part: category of the entry.
-        kind: the result.
         title: the requirement or check, in a few words.
         message: the result in a sentence; never a value of the data.
-        blocking: whether the exit status reflects it.
         place: position in the file that requires it; None if no file does.
         about: subject of the rule, in a sentence; "" for a code, which has a page.
-        achieved: the number achieved.
-        limit: the limit that applies to it.
-        basis: the least that recomputes the number.
         assessor: name of the assessor, with its distribution.
         derived: ids of the statistics of the table that it is conditional on.
-        expected: the correct form.
-        hint: the action to take.
         waived: reason for accepting it nevertheless; None if not waived.
         beside: related measures, listed to avoid confusion with this number.
     """
@@ -113,6 +105,12 @@ class OutcomeEntry:
     hint: str | None = None
     waived: Waiver | None = None
     beside: tuple[str, ...] = ()
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """Return the correct form and the action to take, a line each."""
+        told = (("expected", self.expected), ("hint", self.hint))
+        return tuple(f"{name}: {text}" for name, text in told if text)
 
     @property
     def level(self) -> EntryLevel:
@@ -139,9 +137,6 @@ class OutcomeSubject:
         version: of the policy; "" if it has none.
         file: that was checked, as the caller named it; "" if no file.
         status: the exit status for this subject alone.
-        entries: in the order of its file.
-        summary: description in a few words.
-        notes: further information for the reader.
     """
 
     name: str
@@ -163,7 +158,6 @@ class CommandOutcome:
 
     Attributes:
         command: such as `check`.
-        exit_status: of the process.
         subjects: the checked objects, in order.
         root: the folder that files are named from: the top of the repository that the command ran in, else that folder.
         next: the next step, in a sentence or a command; "" if there is no next step.
@@ -190,6 +184,11 @@ class CommandOutcome:
         for subject in self.subjects:
             for entry in subject.entries:
                 yield subject, entry
+
+    def path(self, subject: OutcomeSubject, entry: OutcomeEntry) -> str:
+        """Return the file of an entry, relative to the root if it is below it."""
+        path = subject.path(entry)
+        return self.relative(path) or path
 
     def relative(self, path: str) -> str | None:
         """Return a path relative to the root; None if it is outside the root, or no file."""

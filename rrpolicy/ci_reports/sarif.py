@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -33,11 +34,7 @@ class EntryRule:
     """A rule.
 
     Attributes:
-        id: of the rule in entries.
-        title: in a few words.
-        about: in a paragraph.
         page: in Markdown; for a code what `rrpolicy explain` prints.
-        tags: topics.
     """
 
     id: str
@@ -109,6 +106,19 @@ def sarif(outcome: CommandOutcome) -> str:
     return inert_text(pretty({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}).decode())
 
 
+def code_scanning(outcome: CommandOutcome) -> str:
+    """Return a SARIF log of the entries that need attention.
+
+    GitHub's code scanning treats every result as an alert, whatever its kind and its suppressions.
+    """
+    subjects = (replace(s, entries=tuple(filter(_needs_attention, s.entries))) for s in outcome.subjects)
+    return sarif(replace(outcome, subjects=tuple(subjects)))
+
+
+def _needs_attention(entry: OutcomeEntry) -> bool:
+    return entry.level is not EntryLevel.NONE and entry.waived is None
+
+
 def _rule(rule: EntryRule, kept: list[tuple[OutcomeSubject, OutcomeEntry, str]]) -> Json:
     loudest = min((entry.level for _, entry, _ in kept if entry.rule == rule.id), key=_LOUDEST.index)
     return {
@@ -135,13 +145,12 @@ def _invocation(outcome: CommandOutcome, *, left_out: int) -> Json:
 
 
 def _result(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry, mark: str, index: int) -> Json:
-    told = (entry.message, entry.expected and f"Expected: {entry.expected}", entry.hint and f"Hint: {entry.hint}")
     result: dict[str, Json] = {
         "ruleId": entry.rule,
         "ruleIndex": index,
         "kind": KINDS[entry.kind],
         "level": entry.level.value,
-        "message": {"text": "\n".join(text for text in told if text)},
+        "message": {"text": "\n".join((entry.message, *entry.advice))},
         "locations": [_location(outcome, subject.path(entry) or ".", entry.place)],  # code scanning requires one
         "partialFingerprints": {NAME: mark},
         "properties": _properties(subject, entry),

@@ -25,6 +25,7 @@ from rrpolicy.ci_reports.outcome import (
 )
 from rrpolicy.errors import Problem
 from rrpolicy.governance.diff.changes import IMPACT_TITLES, Effect
+from rrpolicy.numbers import grouped_number
 from rrpolicy.planning.gate import GIVEAWAY_CODE
 from rrpolicy.planning.waivers import EXPIRY_CODES, warning_id
 from rrpolicy.policy.folder.root import repository_root
@@ -201,11 +202,7 @@ def table_subject(found: TableCheck, uri: str, status: int) -> OutcomeSubject:
 def verification_subject(found: Verification, bundle: Path, status: int, *, strict: bool) -> OutcomeSubject:
     """Return the findings of `verify`.
 
-    Args:
-        found: result of the verification.
-        bundle: the folder.
-        status: the exit status.
-        strict: undecided entries block too.
+    With `strict` undecided entries block.
     """
     entries = [requirement_entry(finding, decided=False) for finding in found.held]
     entries += [_check_entry(check) for check in found.checks if check.passed]
@@ -243,18 +240,14 @@ def _attack_entry(attack: AttackResult) -> OutcomeEntry:
         return OutcomeEntry(
             "attack", identity, EntryPart.CHECK, OutcomeKind.OPEN, title, f"{title}: {attack.reason}", about=about
         )
-    told = f"{title}: {attack.outcome}: {attack.successes:,.6g}, predicted {attack.predicted:,.6g}"
+    told = (
+        f"{title}: {attack.outcome}: {grouped_number(attack.successes)}, predicted {grouped_number(attack.predicted)}"
+    )
     return OutcomeEntry("attack", identity, EntryPart.CHECK, OutcomeKind.MET, title, told, about=about)
 
 
 def problem_subject(problems: Sequence[Problem], status: int, asked_of: str = "") -> OutcomeSubject:
-    """Return the problems that block a command, or one policy of several.
-
-    Args:
-        problems: of the command.
-        status: the exit status.
-        asked_of: the file or folder in the call, or the uri of a table; "" if unknown.
-    """
+    """Return the problems that block a command, or one policy of several."""
     file = next((p.place.file for p in problems if p.place is not None), "")
     file = file or ("" if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:", asked_of) else asked_of)
     name, version = stated_name(file) if file else ("rrpolicy", "")

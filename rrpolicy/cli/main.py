@@ -16,7 +16,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rrpolicy.cli.text.output import FLAG, Output, early_output_request, output_request, show
+from rrpolicy.ci_reports.formats import Output
+from rrpolicy.cli.text.output import FLAG, early_output_request, output_request, show
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, PolicyError, Problem, RRPolicyError
 from rrpolicy.safe_io.interrupts import SIGNAL_EXIT_BASE, install_signal_handlers, uninstall_signal_handlers
 

@@ -11,7 +11,8 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
-from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET, Output
+from rrpolicy.ci_reports.formats import Output
+from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET
 from rrpolicy.options import Option, options_of
 
 

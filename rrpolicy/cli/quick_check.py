@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from rrpolicy import api
 from rrpolicy.canonical_json import Json
-from rrpolicy.cli.text.output import Output, OutputRequest, show
+from rrpolicy.ci_reports.formats import Output
+from rrpolicy.cli.text.output import OutputRequest, show
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict

@@ -14,6 +14,7 @@ from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.escaping.printable import line, quoted_list
+from rrpolicy.numbers import exact_number, plain_number
 from rrpolicy.policy.model import Bins
 from rrpolicy.safe_io.document import UnreadableError, read_object
 
@@ -98,14 +99,14 @@ def question_lines(questionnaire: Questionnaire) -> Iterator[str]:
         none = "" if question.nulls is None else f"; no answer counts as {question.nulls}"
         other = "" if question.outside is None else f"; anything else counts as {question.outside}"
         yield line(f"  {question.attribute}: {quoted_list(map(category_text, question.categories))}{kind}{none}{other}")
-    yield line(f"epsilon {questionnaire.epsilon.value:.6g}: {questionnaire.promise}")
+    yield line(f"epsilon {plain_number(questionnaire.epsilon.value)}: {questionnaire.promise}")
     yield f"digest {questionnaire.digest}"
 
 
 def _bins_text(bins: Bins) -> str:
     """Return the responses that fall into bins, in words."""
     what = "a date or time" if any(isinstance(edge, str) for edge in bins.edges) else "a number"
-    told = [edge if isinstance(edge, str) else f"{edge:.15g}" for edge in bins.edges]
+    told = [edge if isinstance(edge, str) else exact_number(edge) for edge in bins.edges]
     ends = [f"from {told[0]}"] if bins.edges[0] != -math.inf else []
     ends += [f"to {told[-1]}"] if bins.edges[-1] != math.inf else []
     return f"; answer with one of them, or with {' '.join([what, *ends])}, which becomes the one that it lies in"

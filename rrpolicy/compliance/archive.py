@@ -56,15 +56,6 @@ class Archive:
 def archive(bundle: Path, out: Path, ledger: Path | None = None, signers: Path | None = None) -> Mapping[str, Json]:
     """Write the archive of a release that verifies.
 
-    Args:
-        bundle: the folder with public/ and audit/.
-        out: the file, which must not exist.
-        ledger: with the release's entry.
-        signers: the file of allowed signers.
-
-    Returns:
-        Content of archive.json.
-
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify; nothing is written.
         PolicyError: RR260 if it is no bundle with audit/.

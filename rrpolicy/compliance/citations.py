@@ -11,15 +11,15 @@ from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.planning.gate import expected_value_text, measure_text
+from rrpolicy.numbers import figure
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
-from rrpolicy.report_blocks import figure
 from rrpolicy.reports.attributes import treatment_counts
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.protection_panel import protection_panel
+from rrpolicy.wording import VERDICT_WORDS, expected_value_text, measure_text, requirement_title
 
 RELEASE = "public/release.json"
 AUDIT = "audit/findings.json"
@@ -32,13 +32,9 @@ class CitedRelease:
     """Source of citations.
 
     Attributes:
-        manifest: release.json.
         findings: with the numbers that may be shown.
-        utility: likewise.
-        file: with the findings.
         dropped: columns that are not released, with the reason; None if unknown.
         population: of the records; None if not stated, or unknown here.
-        models: privacy models by name.
         signed: whether there are signed statements on it.
         together: results together with earlier releases of the same people, one per entry of the budget.
         attacked: the adversarial test; None if not written, or not to be shown.
@@ -171,7 +167,7 @@ def _utility(release: CitedRelease) -> Iterator[Citation]:
         waiver = next((w for w in release.manifest.governance.waivers if w.finding == finding.identity), None)
         let_be = "" if waiver is None or finding.verdict is Verdict.SATISFIED else f", {waiver}"
         requirement = f"{finding.metric}{over} {finding.asked}"
-        text = f"{requirement}: {finding.verdict.value}{number}{let_be}"
+        text = f"{requirement}: {VERDICT_WORDS[finding.verdict]}{number}{let_be}"
         yield Citation(
             CitationKind.FINDING, text, f"{release.file}, utility", RequirementDecision(requirement, finding.verdict)
         )
@@ -263,22 +259,21 @@ def _average_risk(release: CitedRelease) -> Iterator[Citation]:
 def _limits(release: CitedRelease) -> Iterator[Citation]:
     for finding in release.findings:
         if Risk.LINKING in bounded_risks(finding.model):
-            text = f"Required: {finding.model}: {finding.requirement}"
+            text = f"Required: {requirement_title(finding)}"
             yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, requirements")
 
 
 def _finding(finding: Finding, release: CitedRelease) -> Citation:
     """Return a finding with its standing, so that an estimate or a conditional result is not read as more."""
-    verdict = "measured" if finding.verdict is None else finding.verdict.value
     number = ""
     if finding.achieved is not None:
         number = f", achieved {measure_text(finding.achieved)} ({finding.achieved.standing.value})"
     elif finding.verdict is Verdict.SATISFIED:
         number = ", the number stands in audit/"
     condition = f", {CONDITION}: {quoted_list(finding.given)}" if finding.given else ""
-    requirement = f"{finding.model}: {finding.requirement}"
+    requirement = requirement_title(finding)
     judged = None if finding.verdict is None else RequirementDecision(requirement, finding.verdict, finding.given)
-    text = f"{requirement}: {verdict}{number}{condition}"
+    text = f"{requirement}: {VERDICT_WORDS[finding.verdict]}{number}{condition}"
     return Citation(CitationKind.FINDING, text, f"{release.file}, findings", judged)
 
 

@@ -2,12 +2,73 @@
 
 from __future__ import annotations
 
+import importlib.resources
+import tomllib
 from enum import StrEnum
+from functools import cache
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.writing import record
+
+_FOLDER = "regimes"
+
+
+@frozen
+class Clause:
+    """One clause of a regime.
+
+    Attributes:
+        needs: parts of a release that support it, by the names of `rrpolicy.compliance.citations`; empty if no part
+            does.
+        control: id of the corresponding control of NIST SP 800-53, as in NIST's catalogue of controls; None for any
+            other clause.
+    """
+
+    id: str
+    title: str
+    needs: tuple[str, ...]
+    control: str | None = None
+
+
+@frozen
+class Regime:
+    """A law, a standard or a guidance.
+
+    Attributes:
+        source: reference to the text, and the note that the words are rrpolicy's.
+    """
+
+    name: str
+    title: str
+    source: str
+    clauses: tuple[Clause, ...]
+
+
+@cache
+def regime_names() -> tuple[str, ...]:
+    """Return the names of all regimes."""
+    folder = importlib.resources.files(__package__).joinpath(_FOLDER)
+    return tuple(sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")))
+
+
+def load_regime(name: str) -> Regime:
+    """Return a regime.
+
+    Raises:
+        PolicyError: RR250 if no regime has that name.
+    """
+    if name not in regime_names():
+        raise PolicyError(
+            Problem("RR250", f"there is no regime '{name}'", expected=f"one of: {', '.join(regime_names())}")
+        )
+    file = importlib.resources.files(__package__).joinpath(_FOLDER, f"{name}.toml")
+    document = tomllib.loads(file.read_text(encoding="utf-8"))
+    clauses = tuple(Clause(c["id"], c["title"], tuple(c["needs"]), c.get("control")) for c in document["clause"])
+    return Regime(name, document["title"], document["source"], clauses)
+
 
 SCHEMA = "rrpolicy.evidence/1"
 
@@ -30,7 +91,6 @@ class RequirementDecision:
 
     Attributes:
         requirement: in words, without the result.
-        verdict: whether it holds.
         given: ids of the derived statistics that the verdict is conditional on; empty if unconditional.
     """
 
@@ -44,8 +104,6 @@ class Citation:
     """A part of the release that supports a clause.
 
     Attributes:
-        kind: source of the citation.
-        text: text of the citation.
         where: location: a file of the bundle, or a folder of it that ends in `/`, and the field.
         judgement: the decision, for a finding with a verdict.
     """
@@ -66,8 +124,6 @@ class ClauseAnswer:
     """Evidence for one clause.
 
     Attributes:
-        clause: as the regime numbers it.
-        title: subject of the clause.
         control: id of the corresponding control of NIST SP 800-53, as in NIST's catalogue of controls; None for any
             other clause.
         citations: evidence for the clause; empty if it is not covered.
@@ -99,17 +155,12 @@ class ComplianceEvidence:
     """Evidence of a release for the clauses of a regime.
 
     Attributes:
-        regime: its name.
-        title: of the regime.
-        source: reference to the regime's text.
         release: the release: policy, version, label.
-        digest: of release.json.
         page: `public` if only published files were read, else `audit`: it then contains numbers of the original.
         released: when the release was made: the moment on the audit page, a label that is a day on the public one; in
             UTC, in the format of RFC 3339. None if unknown.
         holds_until: the last day on which the declarations are valid; None if no day is stated.
         files: that are cited, and release.json.
-        answers: clause by clause.
     """
 
     regime: str

@@ -17,8 +17,7 @@ from rrpolicy.compliance.citations import (
     CitedRelease,
     find_citations,
 )
-from rrpolicy.compliance.evidence import CitedFile, ClauseAnswer, ComplianceEvidence
-from rrpolicy.compliance.regime import Clause, load_regime
+from rrpolicy.compliance.evidence import CitedFile, Clause, ClauseAnswer, ComplianceEvidence, load_regime
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import Manifest
@@ -47,13 +46,7 @@ def build_evidence(
 ) -> ComplianceEvidence:
     """Return a release's evidence for the clauses of a regime.
 
-    Args:
-        bundle: the folder, or public/ alone.
-        name: of the regime.
-        page: scope of the evidence; default: audit if audit/ is available.
-        plugins: distributions that the bundle may import.
-        keys: that must have signed the release.
-        allowed: the people who may sign in the roles that it requires.
+    Without `page` it is the audit page's, if audit/ is available.
 
     Raises:
         PolicyError: RR250 if there is no such regime, or if audit/ is requested and missing; RR260 if there is no

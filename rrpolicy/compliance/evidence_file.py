@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
 from functools import cache
 from pathlib import Path
 from typing import Literal
@@ -16,12 +13,10 @@ from rrpolicy.canonical_json import Json, pretty
 from rrpolicy.compliance.evidence import ComplianceEvidence
 from rrpolicy.compliance.inventory import Inventory, inventory_facts, release_label
 from rrpolicy.compliance.oscal import as_oscal
-from rrpolicy.errors import write_error
 from rrpolicy.escaping.printable import markdown_code, markdown_prose, visible
-from rrpolicy.escaping.templates import template_environment
+from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.safe_io.atomic_write import appear, refuse_existing
-from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 NOT_COVERED = "not covered"
 
@@ -51,15 +46,8 @@ def _environment() -> Environment:
         "prose": lambda text: Markup(markdown_prose(str(text))),  # noqa: S704 - the filter is the escaping
         "code": lambda text: Markup(markdown_code(str(text))),  # noqa: S704 - likewise
     }
-    style = _style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    made.globals |= {"style": Markup(style), "style_source": f"sha256-{digest}"}  # noqa: S704 - the package's own file
+    made.globals["styles"] = {"evidence": inline_style(__package__, "evidence.css")}
     return made
-
-
-@cache
-def _style() -> str:
-    return "\n" + importlib.resources.files(__package__).joinpath("templates", "evidence.css").read_text("utf-8")
 
 
 Form = Literal["markdown", "html", "json", "oscal"]
@@ -67,11 +55,7 @@ Form = Literal["markdown", "html", "json", "oscal"]
 
 @frozen
 class RenderedEvidence:
-    """Evidence, ready to be written in any form.
-
-    Attributes:
-        evidence: as data.
-    """
+    """Evidence, ready to be written in any form."""
 
     evidence: ComplianceEvidence
 
@@ -101,11 +85,4 @@ class RenderedEvidence:
             PolicyError: as `content` does; nothing is written then.
         """
         refuse_existing(path)
-        content = self.content(form)
-        made = path.with_name(f".{path.name}.{random_suffix()}")
-        try:
-            with cleanup_on_exit(made):
-                made.write_bytes(content)
-                appear(made, path)
-        except OSError as error:
-            raise write_error(str(path), error) from error
+        write_new_file(path, self.content(form))

@@ -30,7 +30,7 @@ from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import named_policy_files
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact
 from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.serialization.writing import record
@@ -45,24 +45,18 @@ class InventoryEntry:
     """One release.
 
     Attributes:
-        policy: its name and version.
         label: of the release; None if it has none.
         state: in use, an older version, replaced, recalled, withdrawn, open (unknown whether it appeared), or
             in no ledger.
         date: the day on which it was entered; None if in no ledger.
         ledger: the file; None if in no ledger.
-        entry: hash of its line.
-        digest: of release.json.
         bundle: its folder; None if not available.
         purpose: of the policy; "" if not available.
-        recipients: of the data.
         grade: of protection; None if audit/ is not available.
         risks: what an attacker can read and find, without the release and with it, a sentence each.
         review_by: the last day of the policy's validity.
-        soon: deadlines within sixty days.
         attested: verifiers, signers and approvers, by the statements in its folder.
         attacked: results of its attacks; "" without attacks, or if audit/ is not available.
-        decide: decisions to make.
     """
 
     policy: str
@@ -120,12 +114,6 @@ def build_inventory(
     paths: Sequence[Path], bundles: Sequence[Path], day: date, plugins: Sequence[str] = ()
 ) -> Inventory:
     """Return the inventory of policies, the ledgers that they name, and the bundles below some folders.
-
-    Args:
-        paths: policies, or folders of policies.
-        bundles: folders that contain bundles, at any depth.
-        day: of the check of reviews and waivers.
-        plugins: distributions to load for the names in bundles and ledgers.
 
     Raises:
         PolicyError: RR200 if a folder contains no policy.

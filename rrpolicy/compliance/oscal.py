@@ -75,8 +75,6 @@ class _Objective:
     """An objective outside the regime's catalogue.
 
     Attributes:
-        id: of the objective.
-        answer: for the clause of its control.
         citation: of its requirement; None if it is the clause.
     """
 
@@ -94,12 +92,7 @@ class _Objective:
 
 @frozen(slots=False)
 class _Results:
-    """One document.
-
-    Attributes:
-        evidence: of the document.
-        released: time of the release.
-    """
+    """One document."""
 
     evidence: ComplianceEvidence
     released: str

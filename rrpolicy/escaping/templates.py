@@ -8,22 +8,42 @@ compiling.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import marshal
 import os
 import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.util import cache_from_source
 from pathlib import Path
 from typing import Any
 
-from jinja2 import BytecodeCache, Environment, PackageLoader, StrictUndefined
+from jinja2 import BytecodeCache, ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from jinja2.bccache import Bucket
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.nodes import Expr, Impossible, TemplateData
+from markupsafe import Markup
+
+
+@dataclass(frozen=True, slots=True)
+class InlineStyle:
+    """A stylesheet for the only style element of a page, and the source that its content security policy allows."""
+
+    text: Markup
+    source: str
+
+
+def inline_style(package: str, *names: str) -> InlineStyle:
+    """Return stylesheets of a package's folder `templates` as one."""
+    folder = files(package) / "templates"
+    text = "\n" + "".join((folder / name).read_text(encoding="utf-8") for name in names)
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return InlineStyle(Markup(text), f"sha256-{digest}")  # noqa: S704 - the package's own files, no value is in them
 
 
 def template_environment(
@@ -32,12 +52,12 @@ def template_environment(
     """Return the environment of a package's templates: everything is escaped, nothing may be undefined.
 
     Args:
-        package: whose folder `templates` contains them.
+        package: whose folder `templates` contains them; `document.html` is there for all, with the frame of a page.
         finalize: called with every value that is written.
         keep_trailing_newline: whether a template's last line ends as the file's does.
     """
     made = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("rrpolicy.escaping", "pages")]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=finalize,

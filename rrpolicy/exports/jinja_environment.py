@@ -17,8 +17,9 @@ from rrpolicy.escaping.templates import template_environment
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.exports import r
+from rrpolicy.exports import weights
 from rrpolicy.exports.weights import typed_headings
+from rrpolicy.numbers import plain_number
 
 
 def treatment_markdown(axis: AxisWeights | None) -> str:
@@ -51,7 +52,7 @@ def _replacement_text(blocks: Sequence[Block], what: str) -> str:
 
 
 def _keep_probability_text(block: Block) -> str:
-    return "kept" if block.size == 1 else f"kept with probability {float(block.keep):.6g}"
+    return "kept" if block.size == 1 else f"kept with probability {plain_number(float(block.keep))}"
 
 
 P = ParamSpec("P")
@@ -78,14 +79,14 @@ def export_environment() -> Environment:
         "unescaped": lambda name: formulas.unescape_formula_sql(quoting.identifier(name)),
         "scan": lambda columns, path, data, form: form.sql(path, columns, data.csv_formulas),
         "comment": visible,
-        "r": r.r_string,
-        "r_column": r.r_column_class,
+        "r": weights.r_string,
+        "r_column": weights.r_column_class,
         "python": repr,
     }
     made.filters |= {name: _markup_filter(write) for name, write in filters.items()}
     made.filters |= {
         "join": _join_markup,
-        "r_classes": _markup_list_filter(r.r_column_classes),
+        "r_classes": _markup_list_filter(weights.r_column_classes),
         "typed": typed_headings,
     }
     made.globals |= {

@@ -26,8 +26,6 @@ class AverageExample:
     """A column of numbers with a category of missing values.
 
     Attributes:
-        column: its name.
-        view: its weights in estimate.sql.
         absent: the category of missing values, as in the weight table.
     """
 
@@ -53,7 +51,6 @@ class SqlView:
     """A view of estimate.sql that counts records.
 
     Attributes:
-        prefix: of its name.
         files: the weight tables of the columns that it groups by, one or two.
         plain: an unmodified column that it groups by, too; "" without one.
     """
@@ -82,9 +79,7 @@ class SqlView:
 def template_context(manifest: Manifest, form: Format) -> dict[str, Any]:
     """Return the variables of a release's templates; `kind` names the templates that it has.
 
-    Args:
-        manifest: of the release; its `files` and `digest` are not needed yet.
-        form: of its data files.
+    The manifest needs no `files` and no `digest` yet.
 
     Raises:
         ValueError: if a column's description is malformed.
@@ -169,8 +164,6 @@ class SensitiveColumn:
     """A sensitive column of anatomy groups.
 
     Attributes:
-        table: with its values.
-        value: its name.
         joined: the view of every record with every value of its group.
         example: the view of counts by it and another column; None if there is none.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
 from rrpolicy.canonical_json import Value, category_text
@@ -31,7 +31,6 @@ class WeightFile:
 
     Attributes:
         axis: the columns it undoes and their cells.
-        text: of the file.
         escaped: the headings of columns with text that is escaped: a spreadsheet would run it as a formula.
     """
 
@@ -78,10 +77,6 @@ def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tu
     of `weight` over released records estimates the count of `original`. Seventeen significant digits: reading returns
     the written double. For sets: `original`, `weight_held`, `weight_not_held`, the weights of records whose set holds
     the category and of those whose does not. Generalised columns have one table each; rows without weight are omitted.
-
-    Args:
-        axes: of all decoders.
-        handling: of text that a spreadsheet would run as a formula.
     """
     chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
     files = (WeightFile(axis, _weight_table_csv(axis, handling), _escaped_headings(axis, handling)) for axis in chosen)
@@ -136,12 +131,7 @@ def _numbered_headings(name: str, axis: AxisWeights) -> list[str]:
 
 
 def typed_headings(file: WeightFile, columns: Iterable[Column]) -> tuple[tuple[str, str], ...]:
-    """Return the heading and the engine type of each column of a weight table.
-
-    Args:
-        file: the table.
-        columns: the released columns.
-    """
+    """Return the heading and the engine type of each column of a weight table."""
     kinds = {c.name: c.type or "VARCHAR" for c in columns}
     released = [kinds[name] for name in file.axis.columns]
     if file.sets:
@@ -186,3 +176,33 @@ def _csv_field(handling: formulas.Handling, value: Value) -> str:
         return repr(value)
     text = formulas.escape_formula(value) if handling == "escape" else value
     return '"' + text.replace('"', '""') + '"'
+
+
+def r_string(value: str) -> str:
+    """Return an R string literal."""
+    escaped = "".join(c if c.isprintable() and c not in '"\\' else _escaped_character(c) for c in value)
+    return f'"{escaped}"'
+
+
+def r_column_class(column: Column) -> str:
+    """Return R's class for a released column in CSV, as R; NA to let R choose."""
+    if column.kind == "set":
+        return r_string("character")
+    return r_string(_label_class(column.labels)) if column.labels else "NA"
+
+
+def r_column_classes(file: WeightFile) -> list[str]:
+    """Return R's classes for the columns of the weight table of one column, as R."""
+    cells = [_label_class(tuple(value for (value,) in side)) for side in cell_columns(file.axis)]
+    return [r_string(name) for name in [*cells, "numeric", "numeric"][:3]]
+
+
+def _label_class(labels: Sequence[Value]) -> str:
+    """Return R's class for a column of these labels, so that released values and weights have the same notation."""
+    if all(isinstance(v, bool) for v in labels):
+        return "logical"
+    return "character" if any(isinstance(v, (str, bool)) for v in labels) else "numeric"
+
+
+def _escaped_character(character: str) -> str:
+    return "\\" + character if character in '"\\' else f"\\U{{{ord(character):x}}}"

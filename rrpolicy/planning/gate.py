@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
+from rrpolicy.finding import BOUND_WORDS, CONDITION, UNCHECKED, Finding, Standing, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
+from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.derived_statistics import acceptance_toml
 from rrpolicy.planning.review_points import GIVEAWAY_REMARK
@@ -26,6 +26,13 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
+from rrpolicy.wording import (
+    VERDICT_WORDS,
+    decisive_bound_text,
+    expected_value_text,
+    requirement_title,
+    verdict_sentence,
+)
 
 GIVEAWAY_CODE = "RR109"
 """Code of an unmodified column that reveals a randomised one."""
@@ -124,30 +131,29 @@ def failure_problems(findings: Iterable[Finding]) -> tuple[Problem, ...]:
 
 
 def _requirement_problem(finding: Finding) -> Problem:
-    title = f"{finding.model}: {finding.requirement}"
     if UNCHECKED in finding.assumptions:
-        message = f"{title} is not shown: every record is suppressed, and no class could be checked"
+        message = (
+            f"{requirement_title(finding)} is not shown: every record is suppressed, and no class could be checked"
+        )
         return Problem("RR101", message, finding.place, hint="suppress fewer records")
     if finding.verdict is Verdict.FAILED:
-        achieved = "" if finding.achieved is None else f", achieved {measure_text(finding.achieved)}"
         hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
-        return Problem("RR101", f"{title} does not hold{achieved}", finding.place, hint=hint)
+        return Problem("RR101", verdict_sentence(finding), finding.place, hint=hint)
     hint = "plan with the data; an undecided requirement never passes"
     if finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE:
         hint = 'it is estimated, and an estimate decides only where `decided_by = "estimate"` says so'
-    return Problem("RR103", f"{title} is undecided", finding.place, hint=hint)
+    return Problem("RR103", verdict_sentence(finding), finding.place, hint=hint)
 
 
 def _conditional_problem(finding: Finding, accepted: Collection[str]) -> Problem:
     missing = [item for item in finding.given if item not in accepted]
     return Problem(
         "RR108",
-        f"{finding.model}: {finding.requirement} holds only {CONDITION}, and the policy does not accept what they tell "
+        f"{requirement_title(finding)} holds only {CONDITION}, and the policy does not accept what they tell "
         f"of the table: {quoted_list(missing)}",
         finding.place,
         hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or fix by the policy what was "
-        "chosen "
-        "from the data, and take out what could have refused another table",
+        "chosen from the data, and take out what could have refused another table",
     )
 
 
@@ -158,49 +164,15 @@ def unmet_gate_problem(finding: UtilityFinding) -> Problem | None:
     if finding.verdict is Verdict.FAILED and finding.expected is not None:
         side, move = ("over", "raise") if finding.bound == "max" else ("under", "lower")
         message = (
-            f"{finding.metric}: {expected_value_text(finding)}{_decisive_bound_text(finding)} is {side} "
-            f"{float(finding.limit):g}"
+            f"{finding.metric}: {expected_value_text(finding)}{decisive_bound_text(finding)} is {side} "
+            f"{plain_number(float(finding.limit))}"
         )
+        limit = strictest_limit(finding.expected.end(finding.bound), BOUND_WORDS[finding.bound])
         hint = (
-            f"with these requirements the plan attains `{finding.bound} = {strictest_passing_limit(finding)}`: {move} "
+            f"with these requirements the plan attains `{finding.bound} = {limit}`: {move} "
             "the limit to it, relax a requirement, or release fewer attributes; or have it waived"
         )
         return Problem("RR104", message, finding.place, hint=hint)
-    return Problem("RR103", f"{finding.metric} is undecided", finding.place, hint="plan with the data")
-
-
-def expected_value_text(finding: UtilityFinding) -> str:
-    """Return the expected value at a gate, with its standing.
-
-    Such as `0.013 ± 0.0002 (estimate from 100 draws, seed 1)`.
-    """
-    if finding.expected is None:
-        return "unknown without data"
-    text = measure_text(finding.expected)
-    return f"{text.removesuffix(')')} from {finding.simulated})" if finding.simulated else text
-
-
-def strictest_passing_limit(finding: UtilityFinding) -> str:
-    """Return the strictest limit, to three digits, that the expected value at a gate would meet."""
-    if finding.expected is None:
-        raise ValueError("nothing is known of what is expected")
-    end = Decimal(repr(finding.expected.end(finding.bound)))
-    with localcontext() as context:
-        context.prec, context.rounding = 3, ROUND_CEILING if finding.bound == "max" else ROUND_FLOOR
-        return f"{max(+end, Decimal(0)).normalize():f}"
-
-
-def _decisive_bound_text(finding: UtilityFinding) -> str:
-    """Return the number by which an estimate is decided; "" for any other."""
-    if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
-        return ""
-    side = "upper" if finding.bound == "max" else "lower"
-    return f", whose {side} end at {ERRORS} standard errors is {finding.expected.end(finding.bound):.6g},"
-
-
-def measure_text(measure: Measure) -> str:
-    """Return a number with its standing, for messages."""
-    if measure.standing is Standing.ESTIMATE:
-        error = f" ± {measure.error:.2g}" if measure.error else ""
-        return f"{measure.value:.6g}{error} (estimate)"
-    return f"{'at most ' if measure.standing is Standing.UPPER_BOUND else ''}{measure.value:.6g}"
+    return Problem(
+        "RR103", f"{finding.metric} is {VERDICT_WORDS[Verdict.UNDECIDED]}", finding.place, hint="plan with the data"
+    )

@@ -16,7 +16,9 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.finding import Finding
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.serialization.writing import plain
+from rrpolicy.wording import VERDICT_WORDS
 
 if TYPE_CHECKING:
     from datetime import date
@@ -136,7 +138,7 @@ class BudgetCheck(GatedResult):
         names = ", ".join(shortened_list(self.earlier))
         yield f"together with {names}: {self.rule}" if self.earlier else f"{self.ledger}: {self.rule}"
         for each in self.together:
-            verdict = "no rule" if each.finding is None else str(each.finding.verdict or "")
+            verdict = "no rule" if each.finding is None else VERDICT_WORDS[each.finding.verdict]
             yield f"{verdict:<9} {each.said}: {composition_text(each)}"
         if self.problems:
             yield f"the ledger refuses this release ({', '.join(dict.fromkeys(p.code for p in self.problems))})"
@@ -148,10 +150,10 @@ def composition_text(each: CompositionEntry) -> str:
     """Return the composed value of an entry of the budget, with the values of the single releases."""
     if each.finding is None:
         return f"no composed guarantee: {each.unruled}"
-    alone = " and ".join(shortened_list(["?" if value is None else f"{value:.6g}" for value in each.alone]))
+    alone = " and ".join(shortened_list(["?" if value is None else plain_number(value) for value in each.alone]))
     achieved = each.finding.achieved
-    number = "undecided" if achieved is None else f"{achieved.value:.6g}"
-    limit = "" if each.finding.limit is None else f", limit {float(each.finding.limit):.6g}"
+    number = "undecided" if achieved is None else plain_number(achieved.value)
+    limit = "" if each.finding.limit is None else f", limit {plain_number(float(each.finding.limit))}"
     return f"alone {alone}; together {number}{limit}"
 
 

@@ -22,6 +22,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import DataError, GatedResult, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.check import RequirementStatement, requirement_statements
 from rrpolicy.planning.derived_statistics import acceptance_hint
@@ -79,7 +80,7 @@ class MarginalError:
         """Return the error in words."""
         if self.error is None:
             return "unknown without data"
-        return "cannot be estimated" if math.isinf(self.error) else f"{self.error:.4g}"
+        return "cannot be estimated" if math.isinf(self.error) else plain_number(self.error, 4)
 
 
 @frozen

@@ -19,6 +19,7 @@ from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import shortened_names
 from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Outline, Remark
+from rrpolicy.numbers import fixed_number, out_of_hundred, percent
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.sampling_units import SamplingUnits
 
@@ -119,8 +120,8 @@ def _planned_columns(policy: Policy, outline: Outline) -> Columns:
 
 def _dependence_text(found: Dependence) -> str:
     """Return the association of a column with a randomised one in words."""
-    v = f"Cramér's V, corrected for bias, {found.v.value:.2f}"
-    share = f"{100 * found.share:.1f} % of the records ({found.following:,} of {found.records:,})"
+    v = f"Cramér's V, corrected for bias, {fixed_number(found.v.value, 2)}"
+    share = f"{percent(found.share)} of the records ({found.following:,} of {found.records:,})"
     with_others = f" with {shortened_names(found.others)}" if found.others else ""
     follows = f"the value follows from it{with_others} for {share}"
     return "; ".join([v] * bool(found.v.value) + [follows] * bool(found.following))
@@ -169,7 +170,7 @@ def _coverage_warnings(original: Original) -> Iterator[Remark]:
     yield Remark(
         SURVEY_DESIGN_REMARK,
         "the survey's weights are kept inside: analysts estimate shares of these records, which are off those of the "
-        f"population by up to {100 * apart:.1f} percentage points ('{name}', {worst})",
+        f"population by up to {out_of_hundred(apart)} percentage points ('{name}', {worst})",
         attribute=name,
     )
 

@@ -11,24 +11,19 @@ from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import (
+    NOT_ESTIMABLE,
+    SERIES_STYLES,
     Chart,
     ChartReferenceLine,
     IntervalMark,
     Panel,
+    Scale,
 )
-from rrpolicy.plotting.scale import Scale, tick_label
 
 WIDTH = 480
 NARROWEST = 240
-SHAPES = (
-    '<circle class="{c}" cx="{x}" cy="{y}" r="4"/>',
-    '<path class="{c}" d="M{x} {y}m-4 -4h8v8h-8z"/>',
-    '<path class="{c}" d="M{x} {y}m0 -5.5l5.5 5.5l-5.5 5.5l-5.5 -5.5z"/>',
-    '<path class="{c}" d="M{x} {y}m-5 4h10l-5 -9z"/>',
-)
-"""Shapes that distinguish the marks of a line, in addition to their colours."""
-COLOURS = (("#1f618d", "#8ecae6"), ("#a04000", "#f4a261"), ("#1e6b3a", "#95d5b2"), ("#6c3483", "#d7bde2"))
 _INK, _PAPER, _FAINT, _GREY = (
     ("#1c1c1c", "#f0f0f0"),
     ("#ffffff", "#14181c"),
@@ -79,9 +74,7 @@ def svg_file(path: Path) -> Path:
 def svg(chart: Chart, width: int = WIDTH) -> Figure:
     """Draw a chart.
 
-    Args:
-        chart: its content.
-        width: in pixels, at least 240; text keeps its size.
+    The width is in pixels; text keeps its size.
     """
     width = max(width, NARROWEST)
     sheet = _Sheet(width - 2 * _EDGE)
@@ -120,7 +113,7 @@ def inline_interval(mark: IntervalMark, scale: Scale, line: ChartReferenceLine |
     paint = 'stroke="currentColor" stroke-width="2" fill="none"'
     parts += [f'<path d="{bar}" {paint}/>' for bar in _interval_paths(mark, place, y, ends)]
     if math.isfinite(mark.estimate):
-        fill = "none" if _is_hollow(mark, scale) else "currentColor"
+        fill = "none" if mark.hollow(scale) else "currentColor"
         parts.append(f'<circle cx="{place.at(mark.estimate)}" cy="{y}" r="3.5" stroke="currentColor" fill="{fill}"/>')
     return "".join([*parts, "</svg>"])
 
@@ -145,7 +138,7 @@ class _Sheet:
             long = 28 + _CHARACTER * _text_width(name)
             if x > 6 and x + long > self.width:  # noqa: PLR2004 - where a line begins
                 x, self.y = 6.0, self.y + 18
-            self.parts.append(SHAPES[i].format(c=f"p c{i}", x=x, y=self.y - 8))
+            self.parts.append(SERIES_STYLES[i].svg.format(c=f"p c{i}", x=x, y=self.y - 8))
             self.parts.append(f'<text x="{x + 10}" y="{self.y - 4}">{escape(name)}</text>')
             x += long
 
@@ -184,7 +177,7 @@ def _draw_panel(sheet: _Sheet, chart: Chart, panel: Panel, left: int) -> None:
         x = place.at(compared)
         lines.append(f'<path class="n" d="M{x} {top}V{sheet.y + 2}"/>')
         if panel.line:
-            _draw_line_label(sheet, f"{tick_label(compared)}: {panel.line.name}", float(x))
+            _draw_line_label(sheet, str(panel.line), float(x))
     sheet.parts[grid:grid] = lines
 
 
@@ -225,25 +218,22 @@ def _draw_row(sheet: _Sheet, chart: Chart, place: _AxisPosition, name: str, mark
 
 def _mark_svg(mark: IntervalMark, place: _AxisPosition, y: float, shape: int, ends: str) -> str:
     if math.isnan(mark.estimate):
-        text = f'<text class="s" x="{place.left}" y="{y + 4:g}">not estimable</text>' if not mark.has_ends else ""
+        text = f'<text class="s" x="{place.left}" y="{y + 4:g}">{NOT_ESTIMABLE}</text>' if not mark.has_ends else ""
     else:
-        kind = "o" if _is_hollow(mark, place.scale) else "p"
-        text = SHAPES[shape].format(c=f"{kind} c{shape}", x=place.at(mark.estimate), y=f"{y:g}")
+        kind = "o" if mark.hollow(place.scale) else "p"
+        text = SERIES_STYLES[shape].svg.format(c=f"{kind} c{shape}", x=place.at(mark.estimate), y=f"{y:g}")
     return "".join(f'<path class="i c{shape}" d="{bar}"/>' for bar in _interval_paths(mark, place, y, ends)) + text
-
-
-def _is_hollow(mark: IntervalMark, scale: Scale) -> bool:
-    return mark.outside or not scale.holds(mark.estimate)
 
 
 def _interval_paths(mark: IntervalMark, place: _AxisPosition, y: float, ends: str) -> list[str]:
     """Return the lines of an interval: certain bounds end in caps, bounds beyond the axis in an arrow."""
-    if not (mark.has_ends and mark.low < mark.high):
+    bar = mark.bar(place.scale)
+    if bar is None:
         return []
-    low, high = place.at(mark.low), place.at(mark.high)
+    low, high = place.at(bar.low), place.at(bar.high)
     paths = [f"M{low} {y:g}H{high}"]
-    for x, value, way in ((low, mark.low, 5), (high, mark.high, -5)):
-        if not place.scale.holds(value):
+    for x, beyond, way in ((low, bar.open_low, 5), (high, bar.open_high, -5)):
+        if beyond:
             paths.append(f"M{x} {y:g}l{way} -4m{-way} 4l{way} 4")
         elif ends == "certain":
             paths.append(f"M{x} {y - 4:g}v8")
@@ -274,9 +264,8 @@ def _wrap_text(text: str, most: float) -> list[str]:
 
 def _style() -> str:
     def paints(dark: int) -> str:
-        own = "".join(
-            f".rrpolicy .p.c{i}{{fill:{c[dark]}}}.rrpolicy .c{i}{{stroke:{c[dark]}}}" for i, c in enumerate(COLOURS)
-        )
+        colours = enumerate(style.dark if dark else style.light for style in SERIES_STYLES)
+        own = "".join(f".rrpolicy .p.c{i}{{fill:{c}}}.rrpolicy .c{i}{{stroke:{c}}}" for i, c in colours)
         return (
             f".rrpolicy text{{fill:{_INK[dark]}}}.rrpolicy .s{{fill:{_GREY[dark]}}}.rrpolicy .b{{fill:{_PAPER[dark]}}}"
             f".rrpolicy .g{{stroke:{_FAINT[dark]}}}.rrpolicy .n{{stroke:{_GREY[dark]}}}{own}"

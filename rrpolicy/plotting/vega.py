@@ -7,15 +7,12 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.plotting.chart import Chart, IntervalMark, Panel
-from rrpolicy.plotting.scale import tick_label
-from rrpolicy.plotting.svg import COLOURS
+from rrpolicy.plotting.chart import NOT_ESTIMABLE, SERIES_STYLES, Chart, IntervalMark, Panel
 from rrpolicy.plugin_errors.distributions import install
 
 if TYPE_CHECKING:
     import altair as alt
 
-_SHAPES = ("circle", "square", "diamond", "triangle-up")
 _STEP, _LEGEND_WIDTH, _WIDTH = 22, 13, 360
 
 
@@ -58,7 +55,8 @@ def _panel(alt: Any, chart: Chart, panel: Panel) -> Any:
             shape="triangle", angle=turned, filled=True, size=40, opacity=1
         )
         layers.append(arrows.encode(x=alt.X(f"{at}:Q", scale=scale, title=None)))
-    shape = alt.Shape("series:N", scale=alt.Scale(domain=[*chart.series], range=[*_SHAPES[: len(chart.series)]]))
+    shapes = [style.vega for style in SERIES_STYLES[: len(chart.series)]]
+    shape = alt.Shape("series:N", scale=alt.Scale(domain=[*chart.series], range=shapes))
     dots = base.transform_filter("isValid(datum.estimate)").mark_point(size=60, opacity=1)
     dots = dots.encode(
         x=alt.X("estimate:Q", scale=scale, title=None),
@@ -66,19 +64,19 @@ def _panel(alt: Any, chart: Chart, panel: Panel) -> Any:
         fillOpacity=alt.FillOpacity("filled:Q", scale=None),
         shape=shape if chart.series else alt.value("circle"),
     )
-    nothing = base.transform_filter("datum.nothing").mark_text(align="left", text="not estimable")
+    nothing = base.transform_filter("datum.nothing").mark_text(align="left", text=NOT_ESTIMABLE)
     layers += [dots, nothing.encode(x=alt.value(2), color=alt.value("#666666"))]
     if panel.line is not None:
         line = alt.Chart(alt.Data(values=[{"at": panel.line.at, "line": panel.line.name}]))
         rule = line.mark_rule(color="#666666", strokeDash=[3, 3])
         layers.insert(0, rule.encode(x=alt.X("at:Q", scale=scale, title=None), tooltip=alt.Tooltip("line:N")))
-    named = f"line at {tick_label(panel.line.at)}: {panel.line.name}" if panel.line else ""
+    named = f"line at {panel.line}" if panel.line else ""
     title = alt.TitleParams(text="; ".join(filter(None, (panel.title, named))), anchor="start", fontSize=12)
     return alt.layer(*layers, title=title, height=alt.Step(_LEGEND_WIDTH if chart.series else _STEP), width=_WIDTH)
 
 
 def _colour(alt: Any, chart: Chart) -> Any:
-    light = [pair[0] for pair in COLOURS]
+    light = [style.light for style in SERIES_STYLES]
     if not chart.series:
         return alt.value(light[0])
     domain = [*chart.series]
@@ -105,19 +103,17 @@ def _numbers(mark: IntervalMark, panel: Panel) -> dict[str, object]:
     def known(value: float) -> float | None:
         return value if math.isfinite(value) else None
 
-    scale = panel.scale
-    low, high = mark.low, mark.high
-    drawn = mark.has_ends and low < high
+    bar = mark.bar(panel.scale)
     return {
         "series": mark.series,
         "estimate": known(mark.estimate),
-        "low": known(low),
-        "high": known(high),
+        "low": known(mark.low),
+        "high": known(mark.high),
         "told": mark.told,
-        "from": max(low, scale.low) if drawn else None,
-        "to": min(high, scale.high) if drawn else None,
-        "open_low": drawn and not scale.holds(low),
-        "open_high": drawn and not scale.holds(high),
-        "filled": int(not mark.outside and scale.holds(mark.estimate)),
+        "from": bar and bar.low,
+        "to": bar and bar.high,
+        "open_low": bar is not None and bar.open_low,
+        "open_high": bar is not None and bar.open_high,
+        "filled": int(not mark.hollow(panel.scale)),
         "nothing": math.isnan(mark.estimate) and not mark.has_ends,
     }

@@ -31,7 +31,7 @@ from rrpolicy.channels.sampling.variates import split_by_columns as split_by_col
 from rrpolicy.channels.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channels.table import Column as Column, TableSpec as TableSpec
 from rrpolicy.serialization.fields import AUDIT as AUDIT
-from rrpolicy.plotting.scale import nice_step as nice_step
+from rrpolicy.plotting.chart import nice_step as nice_step
 from rrpolicy.errors import (
     DataError as DataError,
     PolicyError as PolicyError,
@@ -84,8 +84,17 @@ from rrpolicy.privacy.model import (
     Smooth as Smooth,
     conclude as conclude,
 )
-from rrpolicy.report import Renderer as Renderer, Report as Report
-from rrpolicy.report_blocks import Section as Section, figure as figure, percent as percent
+from rrpolicy.numbers import (
+    figure as figure,
+    matrix_probability as matrix_probability,
+    percent as percent,
+    plain_number as plain_number,
+    tick_label as tick_label,
+    two_digits as two_digits,
+    used_share as used_share,
+)
+from rrpolicy.report import Renderer as Renderer, Report as Report, Section as Section
+from rrpolicy.wording import sentence as sentence, verdict_word as verdict_word
 from rrpolicy.source.duckdb.files import pin as pin
 from rrpolicy.source.memory.copied_records import encoded as encoded
 from rrpolicy.source.protocol import (
@@ -95,5 +104,5 @@ from rrpolicy.source.protocol import (
     Source as Source,
 )
 from rrpolicy.escaping.printable import visible as visible
-from rrpolicy.escaping.templates import template_environment as template_environment
+from rrpolicy.escaping.templates import inline_style as inline_style, template_environment as template_environment
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

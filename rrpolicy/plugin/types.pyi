@@ -79,7 +79,7 @@ from rrpolicy.report import (
     Usage as Usage,
     UtilityRow as UtilityRow,
 )
-from rrpolicy.report_blocks import Fact as Fact
+from rrpolicy.report import Fact as Fact
 from rrpolicy.source.counts import Array as Array, Codes as Codes, Counts as Counts, Ints as Ints
 from rrpolicy.source.duckdb.files import Pinned as Pinned
 from rrpolicy.source.duckdb.snapshot import Held as Held

@@ -13,6 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.errors import Problem
+from rrpolicy.numbers import exact_number
 from rrpolicy.policy.directions import REJECT_VALUE
 from rrpolicy.policy.file import AttributeTable, category, moment_text
 from rrpolicy.policy.folder.root import Root
@@ -185,7 +186,7 @@ class _AttributeReader:
         numbers = [e for e in edges if isinstance(e, float) and math.isfinite(e)]
         if self.table.design != "weight" or len(numbers) < len(edges):
             return intervals(edges)
-        return tuple(f"{(a + b) / 2:.15g}" for a, b in pairwise(numbers))
+        return tuple(exact_number((a + b) / 2) for a, b in pairwise(numbers))
 
     def edges(self, at: Node) -> tuple[float | str, ...] | None:
         expected = "two or more increasing numbers, dates or times; the first may be -inf, the last inf"

@@ -21,6 +21,7 @@ from rrpolicy.errors import Place
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import exact_number
 from rrpolicy.policy.error_key import offending_key
 from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.governance import Governance
@@ -88,7 +89,7 @@ class Bins:
 
 def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     """Return the default labels of bins: `[0, 20)`, the last one closed unless it has no end."""
-    shown = [e if isinstance(e, str) else f"{e:.15g}" for e in edges]
+    shown = [e if isinstance(e, str) else exact_number(e) for e in edges]
     last = "]" if edges[-1] != math.inf else ")"
     ends = [")"] * (len(edges) - 2) + [last]
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))

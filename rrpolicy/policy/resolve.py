@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from rrpolicy.canonical_json import Value, canonical, digest, exact, same_category
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
+from rrpolicy.numbers import fixed_number
 from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.file import (
     LedgerTable,
@@ -231,7 +232,7 @@ class Resolver:
         """Refuse totals of populations of different sizes; published ones are rounded."""
         sizes = {a.name: sum(a.totals or ()) for a in known}
         if sizes and max(sizes.values()) - min(sizes.values()) > ROUNDING_TOLERANCE * max(sizes.values()):
-            told = ", ".join(f"'{name}' {size:,.0f}" for name, size in sizes.items())
+            told = ", ".join(f"'{name}' {fixed_number(size)}" for name, size in sizes.items())
             place = node.table[known[-1].name].table["totals"].place
             message = f"the totals are of populations of different sizes: {told}"
             self.problems.append(Problem("RR145", message, place, "totals of the same people"))

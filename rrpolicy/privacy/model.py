@@ -15,6 +15,7 @@ from rrpolicy.channels.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 
@@ -196,7 +197,7 @@ class MinimumRisk:
     @property
     def text(self) -> str:
         """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
-        said = f"{self.of}: the smallest reachable is {self.achieved:.6g}, the limit {exact(self.limit)}"
+        said = f"{self.of}: the smallest reachable is {plain_number(self.achieved)}, the limit {exact(self.limit)}"
         if self.feasible:
             return said
         said += (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from rrpolicy.report_blocks import figure
+from rrpolicy.numbers import figure
 
 _UP = Context(prec=3, rounding=ROUND_CEILING)
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from rrpolicy.attacks.inference import BY_RECORD
 from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
+from rrpolicy.numbers import figure, percent
 from rrpolicy.report import AttackRow, Report, Spread, Tile
-from rrpolicy.report_blocks import figure, percent
 from rrpolicy.reports.decision import decision_summary
 from rrpolicy.reports.key_figures import NOT_MEASURED, READING_TITLE, UNMEASURED_SUFFIX
 

@@ -23,9 +23,9 @@ from rrpolicy.channels.decoders import (
 )
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
+from rrpolicy.numbers import figure, out_of_hundred, percent, plain_number, rational
 from rrpolicy.policy.model import Attribute, DesignPart, Role
-from rrpolicy.report import AttributePanel, MatrixPanel
-from rrpolicy.report_blocks import Fact, figure, percent, rational
+from rrpolicy.report import AttributePanel, Fact, MatrixPanel
 
 AttributeT = TypeVar("AttributeT", ReleasedAttribute, Attribute)
 """An attribute of the manifest, or of the policy."""
@@ -34,8 +34,6 @@ WIDEST = 48
 
 MOST_NAMED = 6
 """Maximum number of randomised columns, beyond the sensitive ones, whose true values a sentence lists."""
-SMALL = 0.01
-"""Distance from 0 or 1 below which shares have decimals."""
 TREATMENT: Mapping[type[Decoder], str] = {
     IdentityDecoder: "released as it is",
     RetentionDecoder: "randomised: kept, or replaced by another category, each equally likely",
@@ -68,12 +66,7 @@ NOT_STATED = "stands in the release's description; how it was chosen is not publ
 
 
 def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
-    """Return the treatment of each released attribute; attributes that are drawn together share a panel.
-
-    Args:
-        manifest: of the release.
-        origins: attribute -> source of its parameters.
-    """
+    """Return the treatment of each released attribute; attributes that are drawn together share a panel."""
     described = {attribute.name: attribute for attribute in manifest.attributes}
     undone = {name: decoder for decoder in manifest.decoders for name in decoder.attributes}
     made: list[AttributePanel] = []
@@ -147,7 +140,7 @@ def _role_text(attribute: ReleasedAttribute) -> str:
 
 def survey_role_text(attribute: ReleasedAttribute) -> str:
     """Return an attribute's use in the survey design, "" without one, and the rounding of its numbers."""
-    rounded = "" if attribute.rounding is None else f", rounded to multiples of {attribute.rounding:g}"
+    rounded = "" if attribute.rounding is None else f", rounded to multiples of {plain_number(attribute.rounding)}"
     return "" if attribute.design is None else DESIGN[attribute.design] + rounded
 
 
@@ -202,11 +195,8 @@ def true_values_sentence(
 ) -> str:
     """Return how many of every 100 values of each randomised column are true, in a sentence; "" without columns.
 
-    Args:
-        attributes: that are released.
-        decoders: of the channel.
-        shares: released column -> category -> share in the original table; without them the minimum and maximum over
-            categories are reported.
+    `shares` has released column -> category -> share in the original table; without them the minimum and maximum over
+    categories are reported.
     """
     sensitive = {a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     found: dict[tuple[str, ...], tuple[float, float]] = {}
@@ -216,10 +206,10 @@ def true_values_sentence(
     ranked = sorted(found, key=sensitive.isdisjoint)
     most = max(MOST_NAMED, sum(not sensitive.isdisjoint(columns) for columns in ranked))
     named = ranked if len(ranked) <= most + 1 else ranked[:most]
-    told = [f"of {' × '.join(f'`{c}`' for c in columns)} {_share_out_of_hundred(*found[columns])}" for columns in named]
+    told = [f"of {' × '.join(f'`{c}`' for c in columns)} {out_of_hundred(*found[columns])}" for columns in named]
     if rest := [found[columns] for columns in ranked[len(named) :]]:
         lowest, highest = min(low for low, _ in rest), max(high for _, high in rest)
-        told.append(f"of each of {figure(len(rest))} more columns {_share_out_of_hundred(lowest, highest)}")
+        told.append(f"of each of {figure(len(rest))} more columns {out_of_hundred(lowest, highest)}")
     return f"Of every 100 values these are the true ones: {', '.join(told)}." if told else ""
 
 
@@ -230,12 +220,6 @@ def _keep_share_range(kept: Mapping[str, float], shares: Mapping[str, float]) ->
         return min(kept.values()), max(kept.values())
     mean = sum(share * shares.get(category, 0.0) for category, share in kept.items()) / whole
     return mean, mean
-
-
-def _share_out_of_hundred(low: float, high: float) -> str:
-    """Return a share as a number out of 100, never rounded to 0 or 100."""
-    ends = [percent(end, 0 if SMALL <= end < 1 - SMALL else 2).removesuffix(" %") for end in (low, high)]
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
 
 
 def _parameter_facts(decoder: Decoder | None) -> tuple[tuple[Fact, ...], MatrixPanel | None]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from rrpolicy.policy.governance import Context, Governance
-from rrpolicy.report import Letterhead
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact, Letterhead
 
 MODELS = {
     "public": "public: anybody may have the data",
@@ -28,12 +27,7 @@ NAMES = {
 
 
 def context_facts(governance: Governance, digest: str) -> tuple[Fact, ...]:
-    """Return the declared facts, each under its name; empty without declarations.
-
-    Args:
-        governance: of the policy at the time of release.
-        digest: of `governance`.
-    """
+    """Return the declared facts, each under its name; empty without declarations."""
     facts = [*declared_facts(governance.context).values()]
     facts += [Fact(f"Waiver of {waiver.finding}", str(waiver)) for waiver in governance.waivers]
     facts += [Fact(f"Changed in {c.version}: {c.what}", f"{c.why} ({c.who})") for c in governance.changes]

@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.escaping.printable import condense_sentences, shortened_names
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
+from rrpolicy.numbers import NO_LIMIT, at_most_in_hundred, figure
 from rrpolicy.planning.waivers import REVIEW_REMARKS, warning_id
 from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import includes_sensitive_knowledge
-from rrpolicy.report_blocks import figure
 from rrpolicy.reports.attributes import AttributeT, unmodified_attributes
-from rrpolicy.reports.findings import MEASURED_LABEL
 from rrpolicy.reports.key_figures import (
-    NO_LIMIT,
-    chance_out_of_hundred,
     exact_quasi_identifiers,
     guess_sentence,
     largest_risks,
     met_linking_limits,
     unmeasured_sentence,
 )
+from rrpolicy.wording import MEASURED, VERDICT_WORDS, all_met_sentence, counted, some_words
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -40,26 +38,21 @@ SUPPRESSED = "suppressed"
 
 def decision_summary(findings: Sequence[FindingRow], utility: Sequence[UtilityRow]) -> tuple[bool, str]:
     """Return whether everything is met, and the sentence at the top of the page."""
-    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED_LABEL]
-    counted = [row for row in utility if row.verdict is not None and row.waived is None]
-    useful = [(f"{row.metric} {row.limit}", row.verdict) for row in counted]
-    waived = sum(row.waived is not None for row in utility)
-    let_be = (
-        f" {_capitalised_count(waived)} utility requirement{_plural_suffix(waived)} not met and waived."
-        if waived
-        else ""
-    )
-    failing = [f"{name} ({verdict})" for name, verdict in privacy + useful if verdict != Verdict.SATISFIED.value]
+    privacy = [(f"{row.model}, {row.requirement}", row.verdict) for row in findings if row.verdict != MEASURED]
+    useful = [
+        (f"{row.metric} {row.limit}", row.verdict) for row in utility if row.verdict is not None and row.waived is None
+    ]
+    asked = privacy + useful
+    open_ = {Verdict.UNDECIDED.value: f" ({VERDICT_WORDS[Verdict.UNDECIDED]})"}
+    failing = [name + open_.get(verdict, "") for name, verdict in asked if verdict != Verdict.SATISFIED]
     if failing:
-        asked = len(privacy) + len(useful)
-        return False, f"{figure(len(failing))} of {figure(asked)} requirements not met: {'; '.join(failing)}."
+        return False, f"{some_words(len(failing), len(asked), VERDICT_WORDS[Verdict.FAILED])}: {'; '.join(failing)}."
     if not privacy:
         return False, "The policy asks for nothing: no privacy requirement was stated."
-    met = _all_of_text(len(privacy), "privacy")
-    met += f" and {_all_of_text(len(useful), 'utility')}" if useful else ""
-    many = len(privacy) + len(useful) > 1
     condition = f", {CONDITION}" if any(row.given for row in findings) else ""
-    return True, f"{met[0].upper()}{met[1:]} {'are' if many else 'is'} met{condition}.{let_be}"
+    waived = sum(row.waived is not None for row in utility)
+    let_be = f" {counted(waived, 'utility requirement')} {'is' if waived == 1 else 'are'} not met and waived."
+    return True, f"{all_met_sentence(len(privacy), len(useful))}{condition}.{let_be if waived else ''}"
 
 
 def judgement_points(
@@ -73,13 +66,7 @@ def judgement_points(
 ) -> tuple[str, ...]:
     """Return points that need judgement although nothing fails; a point common to many columns is listed once.
 
-    Args:
-        attributes: that are released.
-        decoders: of the channel.
-        findings: with the numbers that the reader may see.
-        governance: a waived problem is no point, even if the waiver has ended.
-        remarks: of the plan; empty if only public/ may be shown.
-        panel: protection of the release, if the page shows it.
+    A waived problem is no point, even if the waiver has ended.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[AttributeT] = unmodified_attributes(attributes, decoders)
@@ -139,7 +126,7 @@ def _disclosure_points(
     for one in found:
         if one.disclosing and not one.limited:
             if one.risk is Risk.LINKING:
-                told = chance_out_of_hundred(one.measure)
+                told = at_most_in_hundred(one.measure.end("max"))
                 who = f"re-identification{f' by {one.attacker}' if one.attacker else ''}"
                 also = "".join(f"; limited: {text}" for text in held)
                 yield f"{who}: {'' if told == NO_LIMIT else f'{told}, '}{NO_LIMIT} by this policy{also}"
@@ -178,17 +165,3 @@ def _assumption_points(given: Sequence[Sequence[str]]) -> Iterator[str]:
         ids = shortened_names(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
         yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
-
-
-def _all_of_text(number: int, what: str) -> str:
-    if number == 1:
-        return f"the {what} requirement"
-    return f"{'both' if number == 2 else f'all {figure(number)}'} {what} requirements"  # noqa: PLR2004 two are both
-
-
-def _capitalised_count(number: int) -> str:
-    return "One" if number == 1 else figure(number)
-
-
-def _plural_suffix(number: int) -> str:
-    return " is" if number == 1 else "s are"

@@ -17,19 +17,11 @@ from rrpolicy.finding import (
     UtilityFinding,
     Verdict,
 )
+from rrpolicy.numbers import Direction, distinguishable_number, rational
 from rrpolicy.policy.governance import Waiver
 from rrpolicy.privacy.model import EVERY_MODEL
-from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
-from rrpolicy.report_blocks import Fact, rational
-from rrpolicy.reports.wording import (
-    COMPANION_DIGITS,
-    Direction,
-    distinguishable_number,
-    limit_direction,
-    margin_text,
-    measure_words,
-    used_share_of_limit,
-)
+from rrpolicy.report import CompanionRow, Fact, FindingRow, Histogram, LimitLine, UtilityRow
+from rrpolicy.wording import COMPANION_DIGITS, limit_direction, margin_text, measure_words, used_share_of_limit
 
 UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.", *EVERY_MODEL)
 
@@ -37,10 +29,7 @@ UNKNOWN = ("This model comes from a plugin that does not say what it leaves open
 def model_caveats(model: str, offered: Mapping[str, object]) -> tuple[str, ...]:
     """Return the caveats on a finding, as stated by its model: see `rrpolicy.privacy.model.PrivacyModel`.
 
-    Args:
-        model: the privacy model's name, or one of its kinds, such as `l-diversity/entropy`; or the name of a measure of
-            its assessors.
-        offered: models by name.
+    A model is named by itself, as one of its kinds (`l-diversity/entropy`), or by a measure of its assessors.
     """
     family = model.partition("/")[0]
     if family in offered:
@@ -60,11 +49,7 @@ def finding_row(
 ) -> FindingRow:
     """Return a finding as a row of the page.
 
-    Args:
-        finding: with the numbers that the page may show.
-        models: loaded privacy models by name, with their statements on what they do not cover.
-        file: the name of the policy file that requires it, possibly an extended one; audit page only.
-        solved: an optimiser chose parameters.
+    `file` is the name of the policy file that requires it, possibly an extended one; audit page only.
     """
     achieved, verdict = finding.achieved, finding.verdict
     limit = None if finding.limit is None else float(finding.limit)
@@ -138,13 +123,7 @@ def _place_text(place: Place | None, file: str | None) -> str | None:
 def utility_row(
     finding: UtilityFinding, realised: Measure | str | None = None, waivers: Sequence[Waiver] = ()
 ) -> UtilityRow:
-    """Return a [[utility]] entry as a row of the page.
-
-    Args:
-        finding: with the number, if the page may show it.
-        realised: the release's actual error, or why it is not available; audit page only.
-        waivers: of the policy.
-    """
+    """Return a [[utility]] entry as a row of the page."""
     expected, limit = finding.expected, float(finding.limit)
     population = finding.options.get("target") == "population"
     shown = None

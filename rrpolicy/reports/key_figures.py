@@ -12,13 +12,22 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.finding import ERRORS, MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
+from rrpolicy.finding import MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import (
+    CERTAIN,
+    NEARLY_CERTAIN,
+    NO_LIMIT,
+    at_most_in_hundred,
+    figure,
+    percentage_points,
+    up_to_percent,
+)
 from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.report import Tile
-from rrpolicy.report_blocks import figure, sentence
 from rrpolicy.reports.attributes import unmodified_attributes
+from rrpolicy.wording import sentence, standing_words
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -29,11 +38,9 @@ MOST_NAMED = 6
 """Maximum number of columns that a sentence lists."""
 LIKELY = 0.5
 """Probability from which a reader would call it disclosure: an attacker is more often right than wrong."""
-CERTAIN = 1.0
 NOT_MEASURED = "not measured"
 """Figure of a tile without a number."""
 UNSAID = "No requirement of this policy limits it."
-NO_LIMIT = "not limited"
 UNMEASURED_SUFFIX = "was not measured"
 """Suffix for sensitive attributes without a finding on guesses."""
 HIDDEN = "A requirement limits it; the number is not on this page."
@@ -41,12 +48,8 @@ LOOK_ALIKE = "who knows how common its values are among people who look alike"
 HOLDS_RECORD = f"{LOOK_ALIKE}, and which record is the person's"
 LINKED, READING_TITLE = "Re-identification", "Reading a value"
 """Titles of the tiles; models begin their guarantees on the same risks with them."""
-HARDLY = 0.01
-"""Distance from certainty up to which a probability is shown as certain: rounded up, it would be 100 in 100."""
 SAME = 1e-4
 """Relative distance of a probability from 1/k, both rounded, up to which they count as the same number."""
-SMALLEST = 0.01
-"""Probabilities below this limit are shown as 1 in n."""
 
 
 @frozen
@@ -54,10 +57,7 @@ class LargestRisk:
     """The largest probability of a risk in any finding, and the number of people for whom it is certain.
 
     Attributes:
-        risk: the risk.
         of: the attribute that is read; "" for being linked.
-        measure: the probability.
-        meaning: in a sentence.
         people: the number for whom it is certain; None if not counted.
         conditional: whether it is conditional on statistics derived from the table.
         limited: whether a requirement of the policy bounds this very number.
@@ -81,11 +81,7 @@ class LargestRisk:
 
 
 def largest_risks(findings: Iterable[Finding]) -> tuple[LargestRisk, ...]:
-    """Return the largest probability of each risk and attribute: re-identification first, then by attribute.
-
-    Args:
-        findings: with the numbers that the page may show.
-    """
+    """Return the largest probability of each risk and attribute: re-identification first, then by attribute."""
     found = sorted(_risk_candidates(findings), key=lambda c: (c.risk is not Risk.LINKING, c.of))
     largest = []
     for _, group in groupby(found, key=lambda c: (c.risk, c.of)):
@@ -152,12 +148,7 @@ def key_figure_tiles(
 ) -> tuple[Tile, ...]:
     """Return the tiles.
 
-    Args:
-        findings: with the numbers that the page may show.
-        attributes: that are released.
-        decoders: of the channel.
-        marginals: of the release, with intervals; none of a plan.
-        errors: of a plan, the root mean squared error of each randomised column's shares together.
+    A plan has no `marginals`, but `errors`: the root mean squared error of each randomised column's shares together.
     """
     found = largest_risks(findings)
     kept = unmodified_attributes(attributes, decoders)
@@ -189,17 +180,17 @@ def _linking_tile(found: Sequence[LargestRisk], findings: Sequence[Finding], kep
     assumed = [a.release_as or a.name for a in kept if a.assume_unlinkable is not None]
     held: tuple[str, ...] = () if worst.limited else met_linking_limits(findings)
     told = [_linking_sentence(worst), *(sentence(f"Limited by this policy: {promised}") for promised in held)]
-    limited = _limit_sentence(worst, partly=bool(held))
-    if assumed and worst.measure.value < CERTAIN - HARDLY:
+    limited, shown = _limit_sentence(worst, partly=bool(held)), at_most_in_hundred(worst.measure.end("max"))
+    if assumed and worst.measure.value < CERTAIN - NEARLY_CERTAIN:
         told.append(f"Not counted: attackers who know {_joined_names(assumed)} of a person.")
         given = f"if nobody knows {_joined_names(assumed)} (not checked)"
-        return Tile(name, chance_out_of_hundred(worst.measure), " ".join(told), f"{limited[:-1]}, {given}.", "open")
-    return Tile(name, chance_out_of_hundred(worst.measure), " ".join(told), limited, _tile_tone(worst))
+        return Tile(name, shown, " ".join(told), f"{limited[:-1]}, {given}.", "open")
+    return Tile(name, shown, " ".join(told), limited, _tile_tone(worst))
 
 
 def _linking_sentence(worst: LargestRisk) -> str:
     """Return a sentence on the attacker and the people that the largest probability of re-identification applies to."""
-    if worst.attacker and worst.measure.value >= CERTAIN - HARDLY:
+    if worst.attacker and worst.measure.value >= CERTAIN - NEARLY_CERTAIN:
         return sentence(f"{worst.attacker[0].upper()}{worst.attacker[1:]} may link a person to a record")
     return sentence(worst.meaning)
 
@@ -241,7 +232,7 @@ def _reading_tile(
     sentences += [f"Limited by this policy: {text.removeprefix(f'{READING_TITLE}: ')}" for text in partly]
     return Tile(
         name,
-        _upper_bound_text(worst.measure),
+        up_to_percent(worst.measure.end("max")),
         " ".join(sentences),
         _limit_sentence(worst, partly=bool(partly)),
         _tile_tone(worst),
@@ -252,15 +243,11 @@ def guess_sentence(chance: LargestRisk) -> str:
     """Return a sentence on how well an attribute is guessed, and for how many people with certainty."""
     many, sure = chance.people, ""
     if many is not None and many.value:
-        most = "at most " if many.standing is Standing.UPPER_BOUND else ""
         people = "person" if many.value == 1 else "people"
-        sure = f" (for {most}{figure(many.value)} {people} it can be known for certain)"
+        sure = f" (for {standing_words(many, figure)} {people} it can be known for certain)"
     limit = "limited by this policy" if chance.limited else "not limited by this policy"
-    who = chance.attacker or LOOK_ALIKE
-    return (
-        f"{_code_quoted(chance.of)} can be guessed with {_upper_bound_text(chance.measure)} by an attacker "
-        f"{who}{sure}, {limit}."
-    )
+    who, most = chance.attacker or LOOK_ALIKE, up_to_percent(chance.measure.end("max"))
+    return f"{_code_quoted(chance.of)} can be guessed with {most} by an attacker {who}{sure}, {limit}."
 
 
 def _code_quoted(of: str) -> str:
@@ -289,11 +276,7 @@ def unmeasured_sentence(
 ) -> str:
     """Return the sensitive attributes without a finding on how well they are guessed; "" if there are none.
 
-    Args:
-        found: the largest risks of the findings.
-        findings: the result is "" if a finding covers only readings and has no number: the page may not show it.
-        attributes: that are released.
-        kept: those of them that are released unmodified.
+    It is also "" if a finding covers only readings and has no number: the page may not show it.
     """
     told = {name for c in found if c.risk is Risk.READING for name in c.of.split(" x ")}
     known = told | {a.name for a in kept}
@@ -351,34 +334,6 @@ def _widest_intervals(marginals: Sequence[MarginalPanel], *, certain: bool) -> d
 
 def _half_width(row: MarginalRow) -> float:
     return (row.high - row.low) / 2
-
-
-def percentage_points(share: float) -> str:
-    """Return a difference of shares in percentage points."""
-    return f"{figure(100 * share, 2)} points"
-
-
-def chance_out_of_hundred(measure: Measure) -> str:
-    """Return a probability in natural frequencies, never rounded down: `at most 5 in 100`, `at most 1 in 400`."""
-    chance = measure.value + (ERRORS * measure.error if measure.standing is Standing.ESTIMATE else 0.0)
-    if chance >= CERTAIN - HARDLY:
-        return NO_LIMIT if chance >= CERTAIN else "nearly certain"
-    if chance <= 0:
-        return "none"
-    if chance < SMALLEST:
-        return f"at most 1 in {figure(_rounded_down(1 / chance))}"
-    return f"at most {math.ceil(round(100 * chance, 6))} in 100"
-
-
-def _rounded_down(number: float) -> float:
-    """Return a number rounded down to two digits."""
-    scale = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return math.floor(number / scale) * scale
-
-
-def _upper_bound_text(measure: Measure) -> str:
-    chance = measure.value + (ERRORS * measure.error if measure.standing is Standing.ESTIMATE else 0.0)
-    return f"up to {math.ceil(round(100 * min(chance, 1.0), 6))} %"
 
 
 def _limit_sentence(chance: LargestRisk, *, partly: bool) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ import numpy as np
 from rrpolicy.canonical_json import category_text
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.grouping import GroupAxis
-from rrpolicy.estimate.counts.scan import count, count_each
+from rrpolicy.estimate.counts.scan import count, count_each, count_sets
 from rrpolicy.estimate.opening import is_countable, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import (
@@ -25,7 +25,8 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.report import MarginalPanel, MarginalRow
+from rrpolicy.report import MarginalPanel, MarginalRow, ReleasedSet, SetPanel
+from rrpolicy.reports.attributes import category_label
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.recode import RecodeWeights
     from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
+
 
 SURE = 1.0
 """Confidence level of certain limits: nothing was drawn."""
@@ -54,12 +56,7 @@ def marginal_panels(
 ) -> tuple[MarginalPanel, ...]:
     """Return the one-way table of every category column that can be estimated from a release.
 
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        released: column -> released records of each of its labels, if the caller has counted them; the others are
-            counted from the data file.
-        formats: by name, including that of the release.
+    `released` has column -> released records of each label; columns without them are counted from the data file.
     """
     if not is_countable(manifest):
         return ()
@@ -84,13 +81,7 @@ def marginal_panels(
 def released_label_counts(
     public: Path, manifest: Manifest, formats: Formats = CORE_FORMATS
 ) -> Mapping[str, Sequence[int]]:
-    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass.
-
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        formats: by name, including that of the release.
-    """
+    """Return column -> released records of each of its labels, for `marginal_panels`, in one pass."""
     if not is_countable(manifest):
         return {}
     return _label_counts(release_of(public, manifest, formats))
@@ -194,10 +185,7 @@ def _crosstab_rows(release: Release, name: str) -> tuple[CrosstabRow, ...]:
 def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Crosstab:
     """Return the one-way table of an axis from its released counts: weights and their squares, summed.
 
-    Args:
-        axis: decoder weights of the column.
-        counts: (axis.counted,) records.
-        records: N.
+    `counts` are (axis.counted,) released records.
     """
     return Crosstab(
         by=axis.columns,
@@ -272,4 +260,32 @@ def add_original_shares(
         if marginal.of != "labels"
         else marginal
         for marginal in marginals
+    )
+
+
+MOST_SETS = 20
+"""Maximum number of sets of a column that are shown: the most frequent."""
+WIDEST_SETS = 40
+"""Maximum number of values of a column whose sets are shown; more are unreadable side by side."""
+
+
+def set_panels(release: Release) -> tuple[SetPanel, ...]:
+    """Return the released sets of each column that is released as sets."""
+    return tuple(_set_panel(release, axis) for axis in _set_axes(release) if len(axis.original) <= WIDEST_SETS)
+
+
+def _set_axes(release: Release) -> Iterator[SetWeights]:
+    seen = {id(axis): axis for axis in release.columns.axes.values()}
+    return (axis for axis in seen.values() if isinstance(axis, SetWeights))
+
+
+def _set_panel(release: Release, axis: SetWeights) -> SetPanel:
+    found = count_sets(release.data, axis, MOST_SETS)
+    return SetPanel(
+        attribute=" × ".join(axis.columns),
+        values=tuple(map(category_label, axis.original)),
+        size=axis.set_size,
+        held=tuple(n / release.records for n in found.held),
+        sets=tuple(ReleasedSet(members, n / release.records) for members, n in found.sets),
+        different=found.different,
     )

@@ -14,15 +14,16 @@ from rrpolicy.channels.decoders import (
     WithheldDecoder,
 )
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import figure, percent_range
 from rrpolicy.policy.model import Role
-from rrpolicy.report_blocks import Fact, figure, percent
+from rrpolicy.report import Fact
 from rrpolicy.reports.attributes import (
     GENERALISED,
     PARTLY_GENERALISED,
     UNCHANGED,
     column_coarseness,
 )
-from rrpolicy.reports.wording import columns_phrase
+from rrpolicy.wording import columns_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -59,15 +60,16 @@ WITHHELD = (
 ROW = "No single row can be taken at its word; estimates are right on average."
 NOTHING = "The released values say nothing of the original ones, and nothing can be estimated."
 
+TEST = "This was drawn from a test's seed that anybody can know: it protects nobody."
+COLLECTED = "each record was randomised on the person's own machine before it was sent, and there is no original table"
+
 
 @frozen
 class _ColumnTreatment:
     """Treatment of some columns.
 
     Attributes:
-        columns: that were released.
         how: in a few words, for the headline.
-        told: in two sentences.
     """
 
     columns: tuple[str, ...]
@@ -157,12 +159,7 @@ def _keep_probability_texts(decoders: Iterable[Decoder]) -> Mapping[str, str]:
     for decoder in decoders:
         if isinstance(decoder, RetentionDecoder) and decoder.drawn:
             found.setdefault(_retention_text(decoder), []).extend(float(b.keep) for b in decoder.blocks if b.size > 1)
-    return {told: _percentage_range(min(keeps), max(keeps)) for told, keeps in found.items()}
-
-
-def _percentage_range(least: float, most: float) -> str:
-    ends = tuple(percent(end, 0 if 0.01 <= end < 0.99 else 2) for end in (least, most))  # noqa: PLR2004 percent
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}"
+    return {told: percent_range(min(keeps), max(keeps)) for told, keeps in found.items()}
 
 
 def _decoder_treatments(decoder: Decoder) -> Iterator[tuple[Sequence[str], str, str]]:

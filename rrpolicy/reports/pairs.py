@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from rrpolicy.numbers import figure
 from rrpolicy.planning.plan_result import MAX_PAIRS
-from rrpolicy.report import PairPanel
-from rrpolicy.report_blocks import Fact, figure
+from rrpolicy.report import Fact, PairPanel
 
 if TYPE_CHECKING:
     from rrpolicy.planning.plan_result import MarginalError
@@ -22,11 +22,7 @@ MOST_NAMED = 6
 
 
 def pair_panel(errors: Iterable[MarginalError]) -> PairPanel | None:
-    """Return the errors of attributes and of pairs as a triangle; None without any number.
-
-    Args:
-        errors: of one-way and two-way tables, in any order.
-    """
+    """Return the errors of attributes and of pairs as a triangle; None without any number."""
     every = [e for e in errors if len(e.attributes) <= 2]  # noqa: PLR2004 a cell has two sides
     known = {frozenset(e.attributes): e.error for e in every if not e.odd}
     if not known:

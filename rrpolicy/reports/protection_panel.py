@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.escaping.printable import shortened_names
-from rrpolicy.finding import Measure, Standing
+from rrpolicy.numbers import figure, one_in, out_of_hundred, percent
 from rrpolicy.privacy.protection.grade import CHANCE, ProtectionGrade
 from rrpolicy.report import ProtectionPanel, RiskRow
-from rrpolicy.report_blocks import figure, percent, sentence
+from rrpolicy.wording import sentence, standing_words
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding as Requirement
@@ -17,21 +17,12 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.protection.result import ColumnInference, RecordLinkage, ReleaseProtection
 
 RECORD_LINKING = "Finding a person's record"
-ONE_IN = 0.01
-"""Probabilities below it are reported as 1 in n."""
-ROUNDED = 1e-6
 
 
 def protection_panel(
     found: ReleaseProtection | None, findings: Iterable[Requirement] = (), remarks: Iterable[Remark] = ()
 ) -> ProtectionPanel | None:
-    """Return the protection of a release for pages; None if not assessed.
-
-    Args:
-        found: of the release.
-        findings: of its requirements.
-        remarks: on them.
-    """
+    """Return the protection of a release for pages; None if not assessed."""
     if found is None:
         return None
     rows = tuple(map(_reading_row, found.ladders))
@@ -96,28 +87,21 @@ def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
         yield f"{one.of}: {guessed} guessed rightly ({one.grade.value})"
 
 
-def chance_text(value: float) -> str:
-    """Return a probability in readable form: a percentage, or 1 in n."""
-    if 0 < value < ONE_IN:
-        return f"1 in {int(1 / value + ROUNDED):,}"
-    return percent(value)
-
-
 def _reading_row(ladder: ColumnInference) -> RiskRow:
     overall, statistics, person, record = (
         rung.guess for rung in (ladder.overall, ladder.statistics, ladder.person, ladder.record)
     )
     helped = f" It is read with the help of `{ladder.reads}`, which is released exactly." if ladder.reads else ""
     told = (
-        f"Of 100 values of `{ladder.of}` an attacker guesses {_measure_out_of_hundred(overall)} rightly from overall "
-        f"shares, {_measure_out_of_hundred(statistics)} from statistics of people with the same quasi-identifiers, and "
-        f"{_bounded_measure_text(person)} with the released records. If he knows which record is the person's: "
-        f"{_bounded_measure_text(record)}."
+        f"Of 100 values of `{ladder.of}` an attacker guesses {out_of_hundred(overall.value)} rightly from overall "
+        f"shares, {out_of_hundred(statistics.value)} from statistics of people with the same quasi-identifiers, and "
+        f"{standing_words(person, out_of_hundred)} with the released records. If he knows which record is "
+        f"the person's: {standing_words(record, out_of_hundred)}."
     )
     before, most = ladder.statistics.worst, ladder.person.worst
     worst = (
         f"Worst off is a person with `{ladder.worst}`: the probability given to that value rises from "
-        f"{percent(before.value)} to {_standing_prefix(most)}{percent(most.value)}."
+        f"{percent(before.value)} to {standing_words(most, percent)}."
     )
     return RiskRow(
         f"Reading {ladder.of}",
@@ -132,7 +116,7 @@ def _reading_row(ladder: ColumnInference) -> RiskRow:
         sentence(ladder.rule),
         f"{change_text(statistics.value, person.value)} guessed rightly; worst off (`{ladder.worst}`) "
         f"{change_text(before.value, most.value)}; certain of {_people_count_text(ladder.person.certain.value)}.",
-        f"If the record is known: {_standing_prefix(record)}{percent(record.value)} guessed rightly; certain of "
+        f"If the record is known: {standing_words(record, percent)} guessed rightly; certain of "
         f"{_people_count_text(ladder.record.certain.value)}.{helped}",
     )
 
@@ -159,8 +143,8 @@ def _linking_row(linking: RecordLinkage) -> RiskRow:
     mean, worst = linking.mean, linking.worst
     told = (
         f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
-        f"{chance_text(mean.value)} on average; without them, "
-        f"{chance_text(linking.without.value)}.{_linking_assumption_text(linking)}"
+        f"{one_in(mean.value)} on average; without them, "
+        f"{one_in(linking.without.value)}.{_linking_assumption_text(linking)}"
     )
     found = linking.certain.value
     certain = "Nobody's record is found for certain."
@@ -174,11 +158,11 @@ def _linking_row(linking: RecordLinkage) -> RiskRow:
         mean.value,
         None,
         told,
-        f"Worst off, a person is found with a chance of {_standing_prefix(worst)}{chance_text(worst.value)}.",
+        f"Worst off, a person is found with a chance of {standing_words(worst, one_in)}.",
         certain,
         sentence(linking.rule),
-        f"{chance_text(linking.without.value)} → {chance_text(mean.value)} on average; worst off "
-        f"{chance_text(worst.value)}; {certain[0].lower()}{certain[1:]}",
+        f"{one_in(linking.without.value)} → {one_in(mean.value)} on average; worst off "
+        f"{one_in(worst.value)}; {certain[0].lower()}{certain[1:]}",
     )
 
 
@@ -188,21 +172,8 @@ def _linking_assumption_text(linking: RecordLinkage) -> str:
     if found is None:
         return ""
     it = shortened_names(found.columns)
-    mean, most = (f"{_standing_prefix(each)}{chance_text(each.value)}" for each in (found.mean, found.worst))
+    mean, most = (f"{standing_words(each, one_in)}" for each in (found.mean, found.worst))
     return (
         f" This assumes that no attacker knows {it} of a person, which nothing checks: one who does finds the record "
         f"with a chance of {mean} on average, and worst off {most}."
     )
-
-
-def _measure_out_of_hundred(measure: Measure) -> str:
-    return percent(measure.value).removesuffix(" %")
-
-
-def _bounded_measure_text(measure: Measure) -> str:
-    """Return a share as a number out of 100, with its standing."""
-    return f"{_standing_prefix(measure)}{_measure_out_of_hundred(measure)}"
-
-
-def _standing_prefix(measure: Measure) -> str:
-    return {Standing.UPPER_BOUND: "at most ", Standing.ESTIMATE: "about "}.get(measure.standing, "")

@@ -13,11 +13,11 @@ from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
+from rrpolicy.numbers import figure
 from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy, Role
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
-from rrpolicy.report import FindingRow, Report, UtilityRow
-from rrpolicy.report_blocks import Fact, Section, figure
+from rrpolicy.report import Fact, FindingRow, Report, Section, UtilityRow
 from rrpolicy.reports.alternatives import AlternativesRecord, alternatives
 from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.reports.attributes import attribute_panels, treatment_counts, true_values_sentence
@@ -25,10 +25,10 @@ from rrpolicy.reports.context import context_facts, declared_facts, letterhead
 from rrpolicy.reports.decision import chosen_by_optimiser, decision_summary, judgement_points
 from rrpolicy.reports.findings import finding_row, utility_row
 from rrpolicy.reports.key_figures import key_figure_tiles
-from rrpolicy.reports.method_description import protection_headline
+from rrpolicy.reports.method_description import COLLECTED, TEST, protection_headline
 from rrpolicy.reports.pairs import pair_panel
 from rrpolicy.reports.protection_panel import protection_panel
-from rrpolicy.reports.wording import measure_words
+from rrpolicy.wording import measure_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from rrpolicy.report import AssociationRow
 
 EXACT_DRAW = "exact: no probability is rounded"
-COLLECTED = (
-    "each record was randomised on the person's own machine before it was sent, and there is no original table; what "
-    "is said of linking (k) holds against an attacker who does not know who sent which record"
+COLLECTED_NOTE = (
+    f"{COLLECTED}; what is said of linking (k) holds against an attacker who does not know who sent which record"
 )
 WITHHELD_NOTE = (
     "withheld from the public, with every number that they follow from; that protects nobody: each requirement is "
@@ -49,7 +48,6 @@ NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"
 DIGEST = "SHA-256 of the resolved policy"
 WITH_TAG = f"{DIGEST} and the keyed hash (HMAC) of the source"
-TEST = "A test drew this from a seed that anybody can know: it protects nobody."
 DROPPED_ROLES = {
     Role.IDENTIFIER: "identifier, never released",
     Role.EXCLUDED: "excluded by the policy",
@@ -63,11 +61,9 @@ class AuditPageInput:
 
     Attributes:
         findings: of the final assessment, with every number.
-        utility: of the final assessment.
         realised: actual error of this release, one per utility finding, in their order, or in words why it is not
             available; empty if not computed.
         origins: attribute -> source of its parameters.
-        remarks: of the mechanism on its choice.
         shares: released column -> category -> original share, from `report_marginals.original_shares`.
         dropped: columns that were not released, from `dropped_columns`.
         provenance: times, commits, digests of audit/, the source's uri without credentials.
@@ -80,7 +76,6 @@ class AuditPageInput:
         time: when it was released, as audit.json states it.
         errors: expected of one-way and two-way shares; None without the table.
         associations: the strongest of the original, and their estimates.
-        following: next steps.
         texts: the policy's files as written, by name.
         protection: protection of the release; None if not assessed.
         untested: statement that the number of records per person was not tested; "" if it was.
@@ -120,19 +115,13 @@ def public_report(
 ) -> Report:
     """Fill the public page from public artifacts alone.
 
-    Args:
-        public: the public/ folder, with all files but the page and release.json.
-        manifest: of the release, with the digests of these files; it need not be sealed yet.
-        released: column -> released records of each of its labels, if they are counted already.
-        models: privacy models by name, with their guarantees and statements on what they do not cover.
-        sections: the published channel's report sections, from `Channel.sections` without the original.
-        formats: of data files, by name; including that of the release.
+    The manifest has the digests of all files but the page and release.json, and need not be sealed yet.
 
     Raises:
         PolicyError: RR260 if the manifest contradicts itself, RR269 if the data are missing.
     """
     from rrpolicy.estimate.opening import is_countable, release_of
-    from rrpolicy.reports.public.public_section import public_section
+    from rrpolicy.reports.public_page import public_section
 
     page = replace(_common_report(public, manifest, released, models or {}, formats), sections=sections)
     page = replace(page, true_values=true_values_sentence(manifest.attributes, manifest.decoders))
@@ -151,8 +140,7 @@ def _common_report(
 ) -> Report:
     """Return the content of both pages, in its public form."""
     from rrpolicy.estimate.opening import is_countable, release_of
-    from rrpolicy.reports.marginals import marginal_panels
-    from rrpolicy.reports.sets import set_panels
+    from rrpolicy.reports.marginals import marginal_panels, set_panels
 
     optimised = chosen_by_optimiser(manifest.origins)
     rows = tuple(finding_row(finding, models, solved=optimised) for finding in manifest.findings)
@@ -172,11 +160,7 @@ def release_description(
 ) -> Report:
     """Return the description of a release on every page.
 
-    Args:
-        manifest: of the release; of a plan, without data.
-        origins: attribute -> source of its parameters.
-        rows: the findings, with the numbers that the page may show.
-        useful: the utility gates, likewise.
+    A plan's manifest is without data.
     """
     passed, sentence = _report_decision(manifest, rows, useful)
     return Report(
@@ -205,14 +189,7 @@ def release_description(
 def audit_report(
     public: Path, manifest: Manifest, audit: AuditPageInput, *, released: Mapping[str, Sequence[int]] | None = None
 ) -> Report:
-    """Fill the audit page: the public one, every number, original shares, and how the channel was chosen.
-
-    Args:
-        public: the public/ folder.
-        manifest: of the release.
-        audit: content of the audit page alone.
-        released: as for `public_report`.
-    """
+    """Fill the audit page: the public one, every number, original shares, and how the channel was chosen."""
     from rrpolicy.reports.marginals import add_original_shares
 
     page = _common_report(public, manifest, released, audit.models, audit.formats)
@@ -296,12 +273,7 @@ def _public_bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
 
 
 def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
-    """Return the number of people and columns of a release, and its recipients if none is declared.
-
-    Args:
-        manifest: of the release.
-        tested: whether the number of records per person was tested.
-    """
+    """Return the number of people and columns of a release, and its recipients if none is declared."""
     most, records = manifest.units.max_records, figure(manifest.records, 15)
     if most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"
@@ -334,7 +306,7 @@ def _release_facts(manifest: Manifest) -> tuple[Fact, ...]:
         ("Released attributes", f"{figure(released)}: {treatment_counts(manifest.decoders, released)}"),
         ("Format", manifest.data.format),
         ("Sampling", sampling),
-        ("Collected", COLLECTED if manifest.collected else None),
+        ("Collected", COLLECTED_NOTE if manifest.collected else None),
         ("Matrices", WITHHELD_NOTE if manifest.withholds else None),
     )
     return tuple(Fact(name, str(value)) for name, value in named if value)

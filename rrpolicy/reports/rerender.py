@@ -13,17 +13,15 @@ from rrpolicy.errors import (
     MissingNameError,
     PolicyError,
     Problem,
-    write_error,
 )
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.safe_io.atomic_write import appear, refuse_existing
+from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 if TYPE_CHECKING:
     from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.registry import Registry
-    from rrpolicy.report import Renderer, Report
-    from rrpolicy.report_blocks import Fact, Section
+    from rrpolicy.report import Fact, Renderer, Report, Section
 
 Page: TypeAlias = Literal["public", "audit", "plan"]
 log = logging.getLogger("rrpolicy")
@@ -34,9 +32,7 @@ class RenderedReport:
     """A printed report.
 
     Attributes:
-        page: audit or public.
         form: the renderer's name, such as `html`.
-        content: the file's bytes.
         file: path of the written file; None if not written.
     """
 
@@ -96,21 +92,8 @@ def render_report(report: Report, registry: Registry, form: str, out: Path | Non
         refuse_existing(out)
     content = check_return_type(bytes, renderer.render)(report)
     if out is not None:
-        _write_new_file(content, out)
+        write_new_file(out, content)
     return RenderedReport(report.page, form, content, out)
-
-
-def _write_new_file(content: bytes, out: Path) -> None:
-    """Write a file as a whole or not at all; nothing is overwritten."""
-    from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
-
-    made = out.with_name(f".{out.name}.{random_suffix()}")
-    try:
-        with cleanup_on_exit(made):
-            made.write_bytes(content)
-            appear(made, out)
-    except OSError as error:
-        raise write_error(str(out), error) from error
 
 
 def _bundle_folders(bundle: Path) -> tuple[Path, Path | None]:

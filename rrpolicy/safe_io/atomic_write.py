@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from rrpolicy.errors import Problem, RefusedError, write_error
-from rrpolicy.safe_io.interrupts import cleanup_on_exit
+from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
 
@@ -47,6 +47,24 @@ def appear(made: Path, path: Path) -> None:
         made.replace(path)
         return
     made.unlink()
+
+
+def write_new_file(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file that does not exist yet, whole or not at all; a private one is readable by its owner alone.
+
+    Raises:
+        RefusedError: RR402 if it exists, RR407 or RR408 if it cannot be written.
+    """
+    refuse_existing(path)
+    made = path.with_name(f".{path.name}.{random_suffix()}")
+    try:
+        with cleanup_on_exit(made):
+            descriptor = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            appear(made, path)
+    except OSError as error:
+        raise write_error(str(path), error) from error
 
 
 def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tuple[Path, ...]:

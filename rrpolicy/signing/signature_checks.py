@@ -15,7 +15,7 @@ from rrpolicy.canonical_json import canonical, file_digest
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
-from rrpolicy.report_blocks import Fact
+from rrpolicy.report import Fact
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.signing.allowed_signers import AllowedSigners, SignerCheck, check_signers, read_signers
 from rrpolicy.signing.envelope import SignedEnvelope, read_envelope, verified_key_ids

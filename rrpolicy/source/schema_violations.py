@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.numbers import percent, plain_number
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels
 from rrpolicy.policy.model import MAX_WEIGHT, Attribute, Bins, Policy, category_weight
@@ -174,11 +175,11 @@ def check_observed(attribute: Attribute, table: Counts) -> Iterator[Problem]:
     singles, records = int((table.n == 1).sum()), int(table.n.sum())
     if attribute.observed and singles > max(FEW_SINGLES, SINGLE_SHARE * records):
         message = (
-            f"the domain of '{attribute.name}' is observed and would be published, and {singles / records:.0%} of the "
-            "records have a value that no other record has"
+            f"the domain of '{attribute.name}' is observed and would be published, and "
+            f"{percent(singles / records, 0)} of the records have a value that no other record has"
         )
         hint = "coarsen it with `bins`, or a `domain` with `outside`; or exclude it"
-        yield Problem("RR316", message, attribute.place, f"at most {SINGLE_SHARE:.0%}", hint)
+        yield Problem("RR316", message, attribute.place, f"at most {percent(SINGLE_SHARE, 0)}", hint)
 
 
 def check_nulls(attribute: Attribute, nulls: int) -> Iterator[Problem]:
@@ -224,7 +225,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             f"{_records_have_text(infinite)} a negative, infinite or impossibly large '{attribute.name}', which is a "
             "weight",
             attribute.place,
-            f"numbers from 0 to {MAX_WEIGHT:.0g}",
+            f"numbers from 0 to {plain_number(MAX_WEIGHT, 0)}",
             "mend the table; weights that were calibrated below 0 stand for no people",
         )
     elif infinite:
@@ -253,10 +254,10 @@ def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
 
 def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem]:
     """Yield a problem if an engine did not round a weight that is to be rounded."""
-    if unlike:
+    if unlike and attribute.rounding is not None:
         message = (
-            f"{_records_have_text(unlike)} a '{attribute.name}' that is no multiple of {attribute.rounding:g}: the "
-            "engine that read the table did not round it"
+            f"{_records_have_text(unlike)} a '{attribute.name}' that is no multiple of "
+            f"{plain_number(attribute.rounding)}: the engine that read the table did not round it"
         )
         hint = "report it to the engine's authors, or round the weights in a view of the table"
         yield Problem("RR148", message, attribute.place, "an engine that rounds weights as its `reading` says", hint)
@@ -280,10 +281,10 @@ def check_unique_values(attribute: Attribute, singles: int, records: int) -> Ite
     if attribute.assume_unlinkable is None and singles > SINGLE_SHARE * records:
         yield Problem(
             "RR319",
-            f"'{attribute.name}' is released as it is, and {singles / records:.0%} of the records "
+            f"'{attribute.name}' is released as it is, and {percent(singles / records, 0)} of the records "
             "have a value that no other record has",
             attribute.place,
-            f"at most {SINGLE_SHARE:.0%}",
+            f"at most {percent(SINGLE_SHARE, 0)}",
             "such a column finds people again: give it `bins` or a `domain`, exclude it, "
             'or state why nobody can link it: `assume_unlinkable = "reason"`',
         )

@@ -16,6 +16,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.grouping import DETERMINISTIC_AXES
@@ -99,8 +100,8 @@ def _check_case(
     elsewhere = _check_options(AssessorProbe(assessor, model, channel, original), requirement, finding)
     for moved, expected in () if elsewhere else _limits_around(model, requirement, finding):
         found = assessor.finding(moved, channel, original)
-        limit = "" if moved.limit is None else f" of {float(moved.limit):.6g}"
-        said = f"{finding.achieved.value:.6g} is achieved, and a limit{limit} is" if finding.achieved else ""
+        limit = "" if moved.limit is None else f" of {plain_number(float(moved.limit))}"
+        said = f"{plain_number(finding.achieved.value)} is achieved, and a limit{limit} is" if finding.achieved else ""
         demand(found.verdict is expected, f"{said} {found.verdict}, not {expected}")
         _check_shortcuts(assessor, moved, channel, original, found)
     _check_shortcuts(assessor, requirement, channel, original, finding)
@@ -211,7 +212,7 @@ def _limits_around(
         return
     value = achieved.value
     for below, above in (
-        (Fraction(f"{value * (1 - SMALL):.12g}"), Fraction(f"{value * (1 + SMALL):.12g}")),
+        (Fraction(plain_number(value * (1 - SMALL), 12)), Fraction(plain_number(value * (1 + SMALL), 12))),
         (Fraction(math.ceil(value) - 1), Fraction(math.floor(value) + 1)),
     ):
         sides = [_with_limit(requirement, limit) for limit in (below, above)]

@@ -19,7 +19,7 @@ from rrpolicy.finding import Finding, Verdict
 from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
-from rrpolicy.report_blocks import Section
+from rrpolicy.report import Section
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain
 from rrpolicy.source.protocol import MULTIPLICITY

@@ -30,6 +30,7 @@ from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.numbers import fixed_number
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.plan import Plan, make_plan, software
 from rrpolicy.planning.policy_opening import OpenedPolicy
@@ -167,8 +168,9 @@ class _ExpectedCounts:
             fits = all(counts == expected) if certain else abs(mean - expected) <= ERRORS * error + FEW
             demand(
                 bool(fits),
-                f"draw() releases {mean:.1f} records with {self} = {', '.join(cell)}, on average over {len(counts)} "
-                f"draws, and the decoder says {expected:.1f}: its matrix is not what is drawn from",
+                f"draw() releases {fixed_number(mean, 1)} records with {self} = {', '.join(cell)}, on average over "
+                f"{len(counts)} draws, and the decoder says {fixed_number(expected, 1)}: "
+                "its matrix is not what is drawn from",
             )
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
@@ -97,7 +98,8 @@ def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
         total = float(_estimate(estimator, release, by).sum())
         near = math.isclose(total, RECORDS, abs_tol=CLOSE * RECORDS)
         demand(
-            near or not exact, f"estimates by {', '.join(by)} add up to {total:.6g}, and there are {RECORDS} records"
+            near or not exact,
+            f"estimates by {', '.join(by)} add up to {plain_number(total)}, and there are {RECORDS} records",
         )
     parts = [_estimate(estimator, release, ("b",), f"a = '{value}'") for value in DOMAINS["a"]]
     single = _estimate(estimator, release, (), "c = 'u'")

@@ -14,6 +14,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import channel_outline
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
@@ -179,7 +180,8 @@ class _MetricCase:
         on_average = sum(values) / len(values)
         demand(
             low - slack <= expected.value <= high + slack,
-            f"expected is {expected.value:.6g}, and {DRAWS} draws come to {on_average:.6g} on average",
+            f"expected is {plain_number(expected.value)}, and {DRAWS} draws come to "
+            f"{plain_number(on_average)} on average",
         )
 
     def check_untouched(self) -> None:

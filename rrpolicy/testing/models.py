@@ -12,10 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.numbers import figure, percent, plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Role
 from rrpolicy.privacy.model import Order, PrivacyModel
-from rrpolicy.report_blocks import figure, percent
 from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
 from rrpolicy.testing.policies import policy_of
 
@@ -99,7 +99,7 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
         spelled = {
             str(limit),
             figure(float(limit)),
-            f"{float(limit):g}",
+            plain_number(float(limit)),
             percent(float(limit)),
             percent(float(limit), 0),
         }

@@ -15,6 +15,7 @@ from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.bundle.tables.lazy_tables import open_data_table
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.finding import Finding, Standing, Verdict
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.verification.audit import AuditFolder
 from rrpolicy.verification.outcome import Log, VerificationLevel
@@ -93,7 +94,7 @@ def false_alarm_text(finding: Finding) -> str:
     found = finding.achieved
     if found is None or (found.standing is Standing.EXACT and not found.value):
         return ""
-    told = f"less than {_LEAST:g}" if found.value < _LEAST else f"at most {found.value:.2g}"
+    told = f"less than {plain_number(_LEAST)}" if found.value < _LEAST else f"at most {plain_number(found.value, 2)}"
     return f" (chance of a false alarm: {told})"
 
 

@@ -124,7 +124,7 @@ def test_a_tag_of_a_policy_that_fails_releases_nothing_and_shows_why(run, worksp
     assert not (workspace / "release").exists()
     assert "title=RR104" in ran.log
     assert "<strong>" not in ran.summary
-    assert "**fails**" in ran.summary
+    assert "**not met**" in ran.summary
 
 
 WEAKER = policy_text(PK, ACCEPT).replace("k = 2", 'k = "3/2"')

@@ -13,7 +13,7 @@ from junitparser import JUnitXml
 from lxml import etree
 from markdown_it import MarkdownIt
 
-from rrpolicy.ci_reports.formats import FORMATS, format_outcome
+from rrpolicy.ci_reports.formats import FORMATS, Output, format_outcome
 from rrpolicy.ci_reports.outcome import (
     CommandOutcome,
     EntryLevel,
@@ -23,7 +23,6 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeNote,
     OutcomeSubject,
 )
-from rrpolicy.cli.text.output import Output
 from rrpolicy.errors import Place
 from rrpolicy.policy.governance import Waiver
 from tests.ci_reports.conftest import ACCEPT, DP, GATE, PK, ROOT, call
@@ -106,10 +105,10 @@ def test_no_text_of_a_policy_becomes_a_command_of_the_runner(tmp_path, form, tex
 @pytest.mark.parametrize("text", HOSTILE)
 def test_every_format_stays_one_with_any_text(tmp_path, text):
     outcome = hostile(tmp_path, text)
-    etree.fromstring(format_outcome(outcome, "junit").encode())
-    json.loads(format_outcome(outcome, "sarif"))
-    assert len(json.loads(format_outcome(outcome, "gitlab"))) == 5
-    page = MarkdownIt("gfm-like", {"linkify": False}).render(format_outcome(outcome, "markdown"))
+    etree.fromstring(format_outcome(outcome, Output("junit")).encode())
+    json.loads(format_outcome(outcome, Output("sarif")))
+    assert len(json.loads(format_outcome(outcome, Output("gitlab")))) == 5
+    page = MarkdownIt("gfm-like", {"linkify": False}).render(format_outcome(outcome, Output("markdown")))
     tags = set(re.findall(r"<([a-z0-9]+)", page))
     assert tags <= {
         "h2",
@@ -136,7 +135,7 @@ def test_every_format_stays_one_with_any_text(tmp_path, text):
 
 def test_an_annotation_is_read_back_as_it_was_meant(tmp_path):
     text = "a,b:c%0A::x\nnext"
-    told = format_outcome(hostile(tmp_path, text), "github").splitlines()[0]
+    told = format_outcome(hostile(tmp_path, text), Output("github")).splitlines()[0]
     name, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", told).groups()
 
     def unescaped(value):
@@ -186,7 +185,7 @@ def test_all_formats_of_a_plan_say_the_same(planned):
 
     page = MarkdownIt("gfm-like", {"linkify": False}).render(told["markdown"][1])
     assert "1 of 3 requirements is not met. 1 conditional on what is derived from the data." in page
-    assert "<strong>fails</strong>" in page
+    assert "<strong>not met</strong>" in page
     assert "met, conditional" in page
     assert "given the published parameters (domain:disease" in page
 
@@ -216,16 +215,16 @@ def test_what_is_waived_is_told_as_waived_everywhere(tmp_path):
     )
     outcome = CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "p.toml", 0, (entry,)),), tmp_path)
 
-    (suite,) = JUnitXml.fromstring(format_outcome(outcome, "junit").encode())
+    (suite,) = JUnitXml.fromstring(format_outcome(outcome, Output("junit")).encode())
     assert suite.skipped == 1
     assert "until 2027-01-31 by data protection officer" in next(iter(suite)).result[0].message
-    (result,) = json.loads(format_outcome(outcome, "sarif"))["runs"][0]["results"]
+    (result,) = json.loads(format_outcome(outcome, Output("sarif")))["runs"][0]["results"]
     (suppression,) = result["suppressions"]
     assert (suppression["kind"], suppression["status"]) == ("inSource", "accepted")
     assert "a survey is under way" in suppression["justification"]
-    assert format_outcome(outcome, "github").startswith("::notice ")
-    assert json.loads(format_outcome(outcome, "gitlab"))[0]["severity"] == "info"
-    assert "1 waived." in format_outcome(outcome, "markdown")
+    assert format_outcome(outcome, Output("github")).startswith("::notice ")
+    assert json.loads(format_outcome(outcome, Output("gitlab")))[0]["severity"] == "info"
+    assert "1 waived." in format_outcome(outcome, Output("markdown"))
 
 
 def test_a_release_is_told_in_every_format(write, tmp_path):
@@ -343,11 +342,11 @@ def test_any_text_in_any_entry_leaves_every_format_whole(text, kind, part, block
         text,
     )
 
-    assert len(json.loads(format_outcome(outcome, "sarif"))["runs"][0]["results"]) == 1
-    etree.fromstring(format_outcome(outcome, "junit").encode())
-    assert len(json.loads(format_outcome(outcome, "gitlab"))) == (entry.level is not EntryLevel.NONE)
-    assert len(runner_commands(format_outcome(outcome, "github"))) == (entry.level is not EntryLevel.NONE)
-    page = format_outcome(outcome, "markdown")
+    assert len(json.loads(format_outcome(outcome, Output("sarif")))["runs"][0]["results"]) == 1
+    etree.fromstring(format_outcome(outcome, Output("junit")).encode())
+    assert len(json.loads(format_outcome(outcome, Output("gitlab")))) == (entry.level is not EntryLevel.NONE)
+    assert len(runner_commands(format_outcome(outcome, Output("github")))) == (entry.level is not EntryLevel.NONE)
+    page = format_outcome(outcome, Output("markdown"))
     assert runner_commands(page) == []
     assert "<script" not in MarkdownIt("gfm-like", {"linkify": False}).render(page)
 
@@ -365,7 +364,7 @@ def test_a_waived_point_of_judgement_is_a_case_that_is_skipped(tmp_path):
     )
     (suite,) = JUnitXml.fromstring(
         format_outcome(
-            CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, (entry,)),), tmp_path), "junit"
+            CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, (entry,)),), tmp_path), Output("junit")
         ).encode()
     )
     assert (suite.tests, suite.skipped) == (1, 1)
@@ -396,6 +395,7 @@ def test_a_summary_that_a_step_cannot_hold_is_cut_and_says_so(tmp_path):
     entries = tuple(
         OutcomeEntry("m", f"e/{i}", EntryPart.REQUIREMENT, OutcomeKind.MET, "x" * 500, "m") for i in range(3000)
     )
-    page = format_outcome(CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, entries),), tmp_path), "markdown")
+    outcome = CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, entries),), tmp_path)
+    page = format_outcome(outcome, Output("markdown"))
     assert 900_000 < len(page.encode()) < 2**20
     assert "lines more are left out" in page.splitlines()[-1]

@@ -166,7 +166,7 @@ def test_thresholds_decide_the_exit_status(tmp_path, capsys):
 
     assert main(["check-table", *map(str, call), "--k", "5"]) == 1
     told = capsys.readouterr().out
-    assert "FAILED" in told
+    assert "NOT MET" in told
     assert "fails in 1 of the classes, with 4 records" in told
 
 
@@ -265,7 +265,7 @@ def test_a_table_without_records_is_no_success(tmp_path, capsys, form):
         assert main(["check-table", str(path), "--qi", "age", "--sensitive", "disease", *map(str, limits)]) == 3
         told = capsys.readouterr()
         assert "RR317" in told.err
-        assert "satisfied" not in told.out
+        assert " met " not in told.out
 
 
 LIMITS: dict[str, tuple[object, ...]] = {

@@ -37,7 +37,7 @@ def test_one_table_a_sensitive_attribute() -> None:
     )
     explained = {"value read correctly"}
     assert [line.rstrip() for line in _finding_lines(finding, RequirementStatement(), explained)] == [
-        "  satisfied attribute-disclosure: risk <= 1/4; achieved 0.25, margin 0 [original]",
+        "  met       attribute-disclosure: risk <= 1/4; achieved 0.25, margin 0 [original]",
         "            related: disease:",
         "                                    risk  value read correctly",
         "              maximum over values   0.25                   0.5",

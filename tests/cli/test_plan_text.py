@@ -98,9 +98,9 @@ def test_each_term_is_explained_once_where_it_first_appears(plan):
     ):
         said = [i for i, line in enumerate(found) if line.startswith(f"{term}: ")]
         assert len(said) == 1, term
-        first = next(i for i, line in enumerate(found) if term in line and not line.startswith(("satisfied", "FAILED")))
+        first = next(i for i, line in enumerate(found) if term in line and not line.startswith(("met ", "NOT MET")))
         assert first < said[0]
-        assert not any(line.startswith(("satisfied", "FAILED")) for line in found[first : said[0]])
+        assert not any(line.startswith(("met ", "NOT MET")) for line in found[first : said[0]])
 
 
 def test_what_to_accept_is_told_where_a_requirement_waits_for_it(tmp_path, plan, capsys: pytest.CaptureFixture[str]):

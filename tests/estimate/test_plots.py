@@ -20,7 +20,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.chart_layout import chart
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.plotting.scale import Scale
+from rrpolicy.plotting.chart import Scale
 
 SEX, AGE, REGION = ("F", "M"), ("young", "middle", "old"), ("North", "South")
 KINDS = {

@@ -13,7 +13,8 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import describe_p, format_p, p_values
+from rrpolicy.estimate.results.significance import p_values
+from rrpolicy.numbers import p_value, p_value_equation
 
 
 @pytest.mark.parametrize(
@@ -28,7 +29,7 @@ from rrpolicy.estimate.results.significance import describe_p, format_p, p_value
     ],
 )
 def test_small_ones_are_written_as_people_do(p, written, said):
-    assert (format_p(p), describe_p(p)) == (written, said)
+    assert (p_value(p), p_value_equation(p)) == (written, said)
 
 
 def test_they_are_of_the_normal_law_or_of_student_s():

@@ -164,7 +164,7 @@ def test_files_are_collected_and_analysts_need_nothing_else(
 
 
 def test_requirements_are_held_against_the_records_that_came_in(village: Path, tmp_path: Path) -> None:
-    with pytest.raises(rrpolicy.RequirementError, match="RR101.*pk-anonymity: k >= 3 does not hold"):
+    with pytest.raises(rrpolicy.RequirementError, match="RR101.*pk-anonymity: k >= 3 is not met"):
         rrpolicy.collect(village / "plan.json", frame(village).head(200), tmp_path / "bundle")
     with pytest.raises(rrpolicy.RequirementError, match="these 200 records are randomised already") as refused:
         rrpolicy.collect(village / "plan.json", frame(village).head(200), tmp_path / "bundle")

@@ -135,7 +135,9 @@ def test_what_is_accepted_passes_and_is_still_conditional_everywhere(limited, ca
         main(["verify", str(bundle), *source, "--strict"])
         lines = capsys.readouterr().out.splitlines()
         assert "conditional: local-dp: epsilon <= 2 (record scope), given the published parameters" in lines[-1]
-        told = "  local-dp: epsilon <= 2 (record scope): satisfied, given the published parameters (parameters:a, parameters:s"
+        told = (
+            "  local-dp: epsilon <= 2 (record scope): met, given the published parameters (parameters:a, parameters:s"
+        )
         assert any(line.startswith(told) for line in lines)
     document = json.loads((bundle / "public" / "release.json").read_text())
     assert [d["id"] for d in document["derived"]] == ids

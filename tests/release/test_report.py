@@ -16,6 +16,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rrpolicy import wording as figures
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, label_cells
 from rrpolicy.discovery import load_registry
@@ -23,12 +24,11 @@ from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.mechanism import Remark
+from rrpolicy.numbers import distinguishable_number, figure, significant
 from rrpolicy.policy.governance import EMPTY_GOVERNANCE
-from rrpolicy.report import Report
-from rrpolicy.report_blocks import Fact, figure, significant
+from rrpolicy.report import Fact, Report
 from rrpolicy.reports import attributes as report_attributes
 from rrpolicy.reports import report_builder
-from rrpolicy.reports import wording as figures
 from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.report_builder import AuditPageInput, parse_report
 from rrpolicy.serialization.writing import plain
@@ -332,8 +332,8 @@ def test_the_audit_report_reads_back(public: Path) -> None:
 @pytest.mark.parametrize(
     ("verdict", "achieved", "sentence"),
     [
-        (Verdict.FAILED, Measure(7.0), "1 of 1 requirements not met: local-dp, epsilon <= 6 (failed)."),
-        (Verdict.UNDECIDED, None, "1 of 1 requirements not met: local-dp, epsilon <= 6 (undecided)."),
+        (Verdict.FAILED, Measure(7.0), "1 of 1 requirement is not met: local-dp, epsilon <= 6."),
+        (Verdict.UNDECIDED, None, "1 of 1 requirement is not met: local-dp, epsilon <= 6 (undecided)."),
         (None, Measure(1.0), "The policy asks for nothing: no privacy requirement was stated."),
     ],
 )
@@ -391,7 +391,7 @@ def test_what_a_test_drew_is_not_fit_for_release(public: Path) -> None:
     report = public_report(public)
 
     assert report.passed is False
-    assert report.decision.startswith("A test drew this from a seed")
+    assert report.decision.startswith("This was drawn from a test's seed")
 
 
 def test_a_folder_without_a_release_is_refused(tmp_path: Path) -> None:
@@ -468,7 +468,7 @@ def test_what_rounding_leaves_is_no_margin(limit: Fraction, last: int) -> None:
 def test_a_number_is_never_written_as_the_limit_it_misses(limit: float, apart: float) -> None:
     value = limit * (1 + apart)
 
-    assert (figures.distinguishable_number(value, (limit,)) == figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
+    assert (distinguishable_number(value, (limit,)) == figure(limit)) <= (abs(value - limit) <= 1e-13 * limit)
 
 
 @example(5.960464477539063e-08, 6, "at most")

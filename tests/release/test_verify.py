@@ -330,7 +330,7 @@ def test_a_requirement_does_not_hold_of_files_that_are_not_the_channels(copied, 
     assert run("verify", case.bundle, "--source", case.case.table) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("NOT verified")
-    assert not [line for line in lines if line.endswith(": satisfied")]
+    assert not [line for line in lines if line.endswith(": met")]
     assert any("pk-anonymity" in line and "would hold for the channel that is stated" in line for line in lines)
 
     assert run("verify", case.bundle, "--source", case.case.table, "--json") == 1
@@ -463,5 +463,5 @@ def test_where_nothing_is_drawn_no_draw_is_spoken_of(tmp_path, capsys):
         capsys.readouterr()
         assert run("verify", tmp_path / "made" / name / "bundle", "--source", source) == 0
         said = capsys.readouterr().out
-        assert "conforms: the released counts are those that follow from the original: satisfied" in said
+        assert "conforms: the released counts are those that follow from the original: met" in said
         assert "plausible draw" not in said

@@ -11,6 +11,7 @@ from rrpolicy.report import (
     AttributePanel,
     CompanionRow,
     Download,
+    Fact,
     FindingRow,
     Histogram,
     MarginalPanel,
@@ -24,13 +25,13 @@ from rrpolicy.report import (
     ReleasedSet,
     Report,
     RiskRow,
+    Section,
     SetPanel,
     Spread,
     Tile,
     Usage,
     UtilityRow,
 )
-from rrpolicy.report_blocks import Fact, Section
 
 HOSTILE = (
     "<script>alert('x')</script>",

@@ -234,7 +234,7 @@ def test_axe_finds_nothing_on_the_inventory_and_nothing_is_wider_than_the_window
 
     from rrpolicy.compliance.evidence_file import inventory_page
     from rrpolicy.compliance.inventory import Inventory, InventoryEntry
-    from rrpolicy.report_blocks import Fact
+    from rrpolicy.report import Fact
 
     long = "a <name> & of some length" * 4
     releases = (

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rrpolicy.numbers import matrix_probability, percent
 from rrpolicy.report import Histogram, MarginalPanel, MarginalRow
-from rrpolicy.report_blocks import percent
 from rrpolicy_reports import plot_layout, text_filters
 
 SHARES = st.floats(-0.2, 1.2)
@@ -116,7 +116,7 @@ def test_columns_of_numbers_stand_to_the_right() -> None:
 
 @given(st.floats(0, 1))
 def test_probabilities_are_never_rounded_to_certainty(value: float) -> None:
-    text = text_filters.probability(value)
+    text = matrix_probability(value)
 
     assert (text in {"0", "1"}) == (value in {0.0, 1.0})
     assert (plot_layout.shade_step(value) == 0) == (value == 0)

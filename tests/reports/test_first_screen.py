@@ -15,9 +15,10 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
+from rrpolicy.numbers import at_most_in_hundred
 from rrpolicy.privacy.risks import bounded_risks
 from rrpolicy.report import Report
-from rrpolicy.reports.key_figures import chance_out_of_hundred, largest_risks
+from rrpolicy.reports.key_figures import largest_risks
 from rrpolicy.safe_io.document import read_document
 
 WEAK = """schema = 1
@@ -306,7 +307,7 @@ def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
     (chance,) = largest_risks([finding(k, model=model, companions=(beside(1 / k),))])
 
     assert chance.limited
-    assert chance_out_of_hundred(chance.measure) == f"at most {math.ceil(100 / k)} in 100"
+    assert at_most_in_hundred(chance.measure.end("max")) == f"at most {math.ceil(100 / k)} in 100"
 
 
 @pytest.mark.parametrize(
@@ -326,4 +327,4 @@ def test_a_chance_that_is_one_over_what_is_limited_is_limited(k: float) -> None:
     ],
 )
 def test_chances_are_said_as_people_say_them_and_never_as_less(measure: Measure, words: str) -> None:
-    assert chance_out_of_hundred(measure) == words
+    assert at_most_in_hundred(measure.end("max")) == words

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
+from rrpolicy.reports.alternatives import RiskMapPoint, risk_map
 
 COSTS = st.floats(-1e6, 1e6).filter(lambda x: x == 0 or abs(x) > 1e-6)
 

@@ -13,8 +13,8 @@ import duckdb
 import numpy as np
 import pytest
 
-from rrpolicy.report import Report
-from rrpolicy.report_blocks import Section, figure
+from rrpolicy.numbers import figure
+from rrpolicy.report import Report, Section
 
 NAMES = (
     "pram",

@@ -94,8 +94,8 @@ def test_long_and_wide_names_wrap(shown: Any) -> None:
         ChartReferenceLine,
         IntervalMark,
         Panel,
+        Scale,
     )
-    from rrpolicy.plotting.scale import Scale
     from rrpolicy.plotting.svg import svg
 
     names = ["日本語のとても長い分類の名前です" * 3, "w" * 90, "several words of a name that goes on and on " * 8, "x"]

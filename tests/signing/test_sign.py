@@ -263,7 +263,7 @@ def test_what_lacks_a_signature_alone_keeps_what_it_promises(bundle, keys, capsy
     assert run("verify", bundle, *signed_by(keys, "steward")) == 1
     told = capsys.readouterr().out
     assert "NOT verified" in told
-    assert "local-dp: epsilon <= 2 (record scope): satisfied" in told
+    assert "local-dp: epsilon <= 2 (record scope): met" in told
     assert "it would hold for" not in told
     assert (
         told.splitlines()[-1].endswith("undecided: nothing")

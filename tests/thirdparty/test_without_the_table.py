@@ -92,7 +92,7 @@ def test_it_is_undecided_until_the_table_is_there(policy, capsys):
     assert main(["plan", str(policy), "--expected-rows", "200"]) == 1
     assert "undecided acme-exact" in capsys.readouterr().out
     assert main(["plan", str(policy)]) == 0
-    assert "satisfied acme-exact" in capsys.readouterr().out
+    assert "met       acme-exact" in capsys.readouterr().out
 
 
 def test_who_verifies_without_the_table_leaves_it_undecided(policy, tmp_path, capsys):

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.report_blocks import Section
+    from rrpolicy.report import Section
     from rrpolicy.source.protocol import Original
 
 QIT, ST = "qit", "st"

@@ -14,7 +14,8 @@ from rrpolicy.channels.anatomy.partition_plan import (
     largest_eligible,
     partition_phases,
 )
-from rrpolicy.report_blocks import Fact, Section, figure, percent
+from rrpolicy.numbers import figure, percent
+from rrpolicy.report import Fact, Section
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel

@@ -25,7 +25,8 @@ from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.report_blocks import Fact, Section, figure
+from rrpolicy.numbers import figure
+from rrpolicy.report import Fact, Section
 
 if TYPE_CHECKING:
     import pyarrow as pa

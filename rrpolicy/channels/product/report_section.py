@@ -9,7 +9,8 @@ import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
-from rrpolicy.report_blocks import Fact, Section, figure, percent
+from rrpolicy.numbers import figure, percent
+from rrpolicy.report import Fact, Section
 from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.base import Sink
     from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.report_blocks import Section
+    from rrpolicy.report import Section
     from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 
@@ -194,7 +194,7 @@ class SuppressionChannel(Channel):
     def sections(self, records: int, original: Original | None) -> tuple[Section, ...]:
         """Return the method of suppression; on the audit page class sizes and the number of suppressed records."""
         from rrpolicy.channels.product.report_section import class_section, count_class_sizes
-        from rrpolicy.report_blocks import Section
+        from rrpolicy.report import Section
 
         how = Section("Tuple suppression", (PARTED,))
         if original is None or self.moved is None:

@@ -12,7 +12,7 @@ from rrpolicy import api
 from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import UNVERIFIED, notices
-from rrpolicy.compliance.regime import regime_names
+from rrpolicy.compliance.evidence import regime_names
 from rrpolicy.escaping.printable import line
 from rrpolicy.options import EvidenceOptions, RenderOptions
 

@@ -7,9 +7,10 @@ from typing import Annotated, Unpack
 
 import typer
 
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
 from rrpolicy.cli.quick_check import check_all
-from rrpolicy.cli.text.output import Output, output_request
+from rrpolicy.cli.text.output import output_request
 from rrpolicy.options import CheckOptions
 
 

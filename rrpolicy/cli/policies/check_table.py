@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
-from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.options import CheckTableOptions
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def _lines(found: TableCheck) -> list[str]:
     from rrpolicy.cli.text.plan import MARKS
     from rrpolicy.cli.text.risks import lines
     from rrpolicy.finding import UNCHECKED, Verdict
-    from rrpolicy.planning.gate import measure_text
+    from rrpolicy.wording import measure_text
 
     left_out = f", {found.suppressed:,} of them suppressed" if found.suppressed else ""
     text = [f"{found.name}: {found.records:,} records{left_out}, {found.classes:,} equivalence classes"]

@@ -8,8 +8,9 @@ from typing import Annotated, Literal, NoReturn, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import After, AsJson, with_options
-from rrpolicy.cli.text.output import FLAG, Output, output_request, show
+from rrpolicy.cli.text.output import FLAG, output_request, show
 from rrpolicy.options import CompareOptions
 
 
@@ -34,7 +35,7 @@ def command(
     One that is refused has a row that says why. What is printed and written is confidential.
     """
     from rrpolicy.cli.text.compare import lines
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
     from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(Output(output), None, json=json)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
-from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.options import DiffOptions
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def command(
     file, else by source and columns, so that a renamed policy is not new. A new one is announced.
     """
     from rrpolicy.cli.text.diff import lines
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

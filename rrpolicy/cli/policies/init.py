@@ -31,7 +31,8 @@ def command(
     domains and bins are taken from the data: showing them to anybody discloses them. `rrpolicy check` refuses it until
     each line that says "fill in" is filled in.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
+    from rrpolicy.escaping.printable import line
 
     with progress() as shown:
         options["progress"] = shown

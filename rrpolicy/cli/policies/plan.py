@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Protect, Quiet, with_options
-from rrpolicy.cli.text.output import Output, output_request, show
+from rrpolicy.cli.text.output import output_request, show
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import command_line
 from rrpolicy.options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
@@ -49,13 +50,14 @@ def command(
     """
     without_data, paged = options.get("expected_rows") is not None, shared(options, PreviewOptions)
     from rrpolicy.cli.text.plan import lines, verdict
-    from rrpolicy.cli.text.progress import progress
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.atomic_write import refuse_existing
 
     wanted = output_request(output, also, json=json)
     if report is not None:
         refuse_existing(report)
+    from rrpolicy.cli.text.notices import progress
+
     with progress() as shown:
         try:
             options["bound"], options["progress"] = False, shown

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
-from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.options import RunTestsOptions
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def command(
     The tests of policies/x.toml are policies/tests/x.toml and the files of policies/tests/x/. Exit status 1 says that
     one does not come out as it expects. Nothing is released or written.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:

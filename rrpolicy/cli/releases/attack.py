@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, Quiet, with_options
-from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.cli.text.output import output_request, report_outcome
+from rrpolicy.numbers import grouped_number, percent
 from rrpolicy.options import AttackOptions
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ def command(
     What is printed are counts and shares of the original table: keep it where audit/ lies. Nothing is written without
     --write. Exit status 1 if an attack does not come out as predicted, or if none could be run.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
@@ -74,7 +76,7 @@ def _before_and_after(found: AttackReport) -> Iterator[str]:
             shares = attack.successes / attack.trials, attack.without / attack.trials
             best[attack.of] = max(best.get(attack.of, shares), shares)
     for of, (with_it, without) in best.items():
-        yield f"{of}: {without:.1%} read rightly without the release -> {with_it:.1%} with it".replace("%", " %")
+        yield f"{of}: {percent(without)} read rightly without the release -> {percent(with_it)} with it"
 
 
 def _lines(attack: AttackResult) -> Iterator[str]:
@@ -86,15 +88,10 @@ def _lines(attack: AttackResult) -> Iterator[str]:
     if attack.successes is None:
         return
     trials = f" of {attack.trials:,}" if attack.trials > 1 else ""
-    yield f"  {_number(attack.successes)}{trials} {attack.counts}"
+    yield f"  {grouped_number(attack.successes)}{trials} {attack.counts}"
     if attack.without is not None:
-        yield f"  without the release, who knows the same is to be expected to attain {_number(attack.without)}"
-    held = f"predicted {_number(attack.predicted)}, from {_number(attack.lowest)} to {_number(attack.highest)}"
-    unusual = (
-        f"; chance of such a deviation at most {attack.tail:.2g}" if attack.tail is not None and attack.tail < 1 else ""
-    )
+        yield f"  without the release, who knows the same is to be expected to attain {grouped_number(attack.without)}"
+    held = f"predicted {grouped_number(attack.predicted)}, from {grouped_number(attack.lowest)} to "
+    held += grouped_number(attack.highest)
+    unusual = f"; {attack.deviation}" if attack.deviation else ""
     yield f"  {held}{unusual} ({attack.basis})"
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:,.6g}"

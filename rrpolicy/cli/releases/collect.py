@@ -38,8 +38,7 @@ def command(
 
     Requirements are assessed for the number of records that came in. The bundle appears whole or not at all.
     """
-    from rrpolicy.cli.text.notices import notices
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import notices, progress
 
     with progress() as report, notices():
         options["progress"] = report

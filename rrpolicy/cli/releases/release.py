@@ -49,8 +49,7 @@ def command(
     """
     given = options.get("key")
     key, source = None if given is None else os.fspath(given), options.get("source")
-    from rrpolicy.cli.text.notices import notices
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import notices, progress
     from rrpolicy.formats.format import CORE_FORMATS
     from rrpolicy.planning.keys import file_passphrase
     from rrpolicy.safe_io.atomic_write import refuse_existing

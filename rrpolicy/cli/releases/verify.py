@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 import typer
 
 from rrpolicy import api
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Quiet, with_options
-from rrpolicy.cli.text.output import Output, output_request, report_outcome
+from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.options import VerifyOptions
 
@@ -46,7 +47,7 @@ def command(
     undecided. With --sign-with an auditor's statement of what holds, and of nothing else, is written into
     attestations/.
     """
-    from rrpolicy.cli.text.progress import progress
+    from rrpolicy.cli.text.notices import progress
 
     wanted = output_request(output, also, json=json)
     with progress() as report:
@@ -117,7 +118,11 @@ def _lines(found: Verification) -> list[str]:
 def _verdict_text(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: guarantees of the stated parameters do not apply to inconsistent files."""
     from rrpolicy.finding import CONDITION, Verdict
+    from rrpolicy.wording import VERDICT_WORDS
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:
-        return str(finding.verdict) + (f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else "")
-    return "undecided; it would hold for the channel that is stated, but this release is not verified to be its"
+        return VERDICT_WORDS[finding.verdict] + (
+            f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else ""
+        )
+    open_ = VERDICT_WORDS[Verdict.UNDECIDED]
+    return f"{open_}; it would hold for the channel that is stated, but this release is not verified to be its"

@@ -10,7 +10,7 @@ from rrpolicy.governance.compare.comparison import CandidateComparison, Candidat
 from rrpolicy.governance.compare.criteria import ONE_WAY, SHARES, TWO_WAY
 from rrpolicy.reports.alternatives import ComparisonQuantity
 from rrpolicy.reports.protection_panel import change_text, guess_sentences
-from rrpolicy.reports.wording import COMPANION_DIGITS, measure_words
+from rrpolicy.wording import COMPANION_DIGITS, measure_words
 
 CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
 

@@ -31,10 +31,8 @@ class TableKey:
     """A key of a table.
 
     Attributes:
-        name: of the key.
         value: what a value looks like; one of `ENTRIES` by its name.
         default: as TOML has it, or `required`; "" where there is none.
-        meaning: in a sentence.
     """
 
     name: str
@@ -51,8 +49,6 @@ class KeyTable:
         section: as it is written, `[source]` or `[[privacy]]`; of what stands inside other tables its name, and "" of
             the policy itself.
         kind: the model, metric or mechanism that its keys are of; "" where all have the same.
-        meaning: in a sentence.
-        keys: that it may have.
     """
 
     section: str
@@ -62,11 +58,7 @@ class KeyTable:
 
 
 def tables(schema: Schema) -> Iterator[KeyTable]:
-    """Yield each table of a policy, one for each kind that has keys of its own.
-
-    Args:
-        schema: of policies, as `json_schema` returns it.
-    """
+    """Yield each table of a policy, one for each kind that has keys of its own."""
     kept = schema["$defs"]
     yield KeyTable("", "", "", _table_keys(kept, {"schema": schema["properties"]["schema"]}, schema["required"]))
     for name, given in schema["properties"].items():
@@ -209,12 +201,7 @@ def _choice_words(key: TableKey) -> Sequence[str]:
 
 
 def _key_meanings(every: Iterable[KeyTable], name: str) -> Mapping[tuple[str, ...], Iterable[str]]:
-    """Return what keys of a name mean and hold -> the tables that have them so, such as [source].
-
-    Args:
-        every: of the tables.
-        name: of a key, or with the table before it: `source.unit`.
-    """
+    """Return what keys of a name mean and hold -> the tables that have them so, such as [source]."""
     section, _, key = name.rpartition(".")
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for table in every:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from enum import StrEnum
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.terminal import print_json, problem_count, wants_colour
 from rrpolicy.frozen_dataclass import frozen
 
@@ -24,27 +24,9 @@ QUIET = "Print the verdict alone."
 JSON_HELP = f"The same as {FLAG} json."
 
 
-class Output(StrEnum):
-    """A form of what was found."""
-
-    TEXT = "text"
-    JSON = "json"
-    SARIF = "sarif"
-    CODE_SCANNING = "code-scanning"
-    JUNIT = "junit"
-    GITHUB = "github"
-    GITLAB = "gitlab"
-    MARKDOWN = "markdown"
-
-
 @frozen
 class OutputRequest:
-    """The forms that a call asks for.
-
-    Attributes:
-        form: that is printed.
-        also: those that are written to files.
-    """
+    """The forms that a call asks for."""
 
     form: Output = Output.TEXT
     also: tuple[tuple[Output, str], ...] = ()
@@ -91,12 +73,6 @@ def show(
 ) -> None:
     """Print what was found on standard output, and write it to the files that were asked for.
 
-    Args:
-        wanted: in which forms.
-        text: makes the lines for people.
-        document: makes the document of the command.
-        outcome: makes what the other formats are made of.
-
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
@@ -131,15 +107,6 @@ def report_outcome(
 ) -> int:
     """Show what a command found, and return its exit status.
 
-    Args:
-        wanted: in which forms.
-        command: its name.
-        status: its exit status.
-        text: makes the lines for people.
-        document: makes the document of the command.
-        subjects: makes what the other formats are made of.
-        problems: that people are shown on standard error.
-
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.
     """
@@ -160,7 +127,7 @@ def report_outcome(
 def _format_outcome(form: Output, outcome: Callable[[], CommandOutcome]) -> str:
     from rrpolicy.ci_reports.formats import format_outcome
 
-    return format_outcome(outcome(), form.value)
+    return format_outcome(outcome(), form)
 
 
 def _write(file: str, content: bytes) -> None:

@@ -9,8 +9,8 @@ from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.decoders import AnatomyDecoder, RecodeDecoder, RetentionDecoder
 from rrpolicy.channels.self_check import is_built_in
 from rrpolicy.escaping.printable import condense_sentences, quoted_list, visible
-from rrpolicy.finding import CONDITION, READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
-from rrpolicy.planning.gate import expected_value_text, measure_text
+from rrpolicy.finding import READ_CORRECTLY, V_OF, Companion, Finding, ValueTable, Verdict, by_value
+from rrpolicy.numbers import one_in, plain_number
 from rrpolicy.planning.plan_result import randomisation_parameters, unrandomised_columns
 from rrpolicy.planning.waivers import REVIEW_REMARKS
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
@@ -18,12 +18,8 @@ from rrpolicy.reports.attributes import treatment_counts
 from rrpolicy.reports.context import declaration_sentences
 from rrpolicy.reports.decision import judgement_points
 from rrpolicy.reports.pairs import errors_by_size, pair_panel
-from rrpolicy.reports.protection_panel import (
-    RECORD_LINKING,
-    chance_text,
-    protection_panel,
-    worse_linking_grade,
-)
+from rrpolicy.reports.protection_panel import RECORD_LINKING, protection_panel, worse_linking_grade
+from rrpolicy.wording import VERDICT_WORDS, WAIVED, expected_value_text, measure_text, related_measure_text
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
@@ -33,7 +29,8 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report import ProtectionPanel
 
-MARKS = {Verdict.SATISFIED: "satisfied", Verdict.FAILED: "FAILED", Verdict.UNDECIDED: "undecided", None: "measured"}
+MARKS = {verdict: word.upper() if verdict is Verdict.FAILED else word for verdict, word in VERDICT_WORDS.items()}
+"""Verdict -> its word at the beginning of a line; a failure is seen without colour."""
 WITHHELD = "withheld: of what is randomised nothing can be estimated from public/, and that protects nobody"
 INDENT = " " * 12
 MOST_ROWS, MOST_PAIRED, WORST = 20, 12, 10
@@ -41,12 +38,7 @@ MOST_ROWS, MOST_PAIRED, WORST = 20, 12, 10
 
 
 def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
-    """Return the plan, line by line; it reads without colour.
-
-    Args:
-        outlook: what is shown.
-        explaining: say of each number what it means, where it first stands.
-    """
+    """Return the plan, line by line; it reads without colour."""
     plan, policy = outlook.plan, outlook.plan.policy
     records = f"{plan.records:,} records{_records_per_person(outlook)}"
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {records}"]
@@ -73,7 +65,7 @@ def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
         text += ["", "utility"]
     for gate in outlook.assessment.utility:
         metric = f"{gate.metric} of {gate.over}" if gate.over else gate.metric
-        mark = "waived" if gate.identity in waived else MARKS[gate.verdict]
+        mark = WAIVED if gate.identity in waived else MARKS[gate.verdict]
         text.append(f"  {mark:<9} {metric}: {expected_value_text(gate)}, {gate.asked}")
         text += _related_measures(gate.companions, explained)
     text += ["", "expected error of reconstructed shares (root mean square, this table)", *_errors(outlook)]
@@ -99,7 +91,7 @@ def grade_table(panel: ProtectionPanel) -> list[str]:
     rows: list[tuple[str, ...]] = [("", "without", "by statistics", "with the release", "record known", "grade")]
     for row in panel.rows:
         numbers = (row.before, row.statistics, row.after, row.record)
-        rows.append((row.name, *("" if n is None else chance_text(n) for n in numbers), row.grade))
+        rows.append((row.name, *("" if n is None else one_in(n) for n in numbers), row.grade))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     text += [
         "  ".join(["  " + first.ljust(widths[0]), *map(str.rjust, cells[:-1], widths[1:-1]), cells[-1]])
@@ -132,7 +124,7 @@ def verdict(found: PlanResult) -> str:
     accepted = {*plan.policy.release.accept}
     kept = sum(f.verdict is Verdict.SATISFIED and {*f.given} <= accepted for f in findings)
     within = sum(gate.verdict is Verdict.SATISFIED or gate.identity in waived for gate in gates)
-    counts = [f"{kept} of {len(findings)} requirements met"]
+    counts = [f"{kept} of {len(findings)} requirements {VERDICT_WORDS[Verdict.SATISFIED]}"]
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
     columns = f"columns: {treatment_counts(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
@@ -199,13 +191,12 @@ def _parameters(outlook: PlanResult) -> list[str]:
             told = f"in groups of {values['group_size']} different values"
         elif values["form"] != "retention":
             told = f"by a {values['form']}"
-        elif values["keep_probability"] is None:
-            told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
+        elif isinstance(keep := values["keep_probability"], float) and isinstance(
+            retention := values["retention_probability"], float
+        ):
+            told = f"keep probability {plain_number(keep)}, retention probability {plain_number(retention)}"
         else:
-            told = (
-                f"keep probability {values['keep_probability']:.6g}, "
-                f"retention probability {values['retention_probability']:.6g}"
-            )
+            told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
         rows.append(f"{name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
     return [f"  {row}" for row in _first_rows(rows)] or ["  nothing is randomised"]
 
@@ -225,7 +216,7 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
         yield from _extreme_errors(errors)
         return
     if panel is not None and len(names) > 1:
-        cells = [["-" if error is None else f"{error:.4g}" for error in row] for row in panel.errors]
+        cells = [["-" if error is None else plain_number(error, 4) for error in row] for row in panel.errors]
         numbers, first = [str(i) for i in range(1, len(names) + 1)], max(map(len, names))
         widths = [max(map(len, (numbers[i], *(row[i] for row in cells[i:])))) for i in range(len(names))]
         for number, name, row in zip(numbers, names, cells, strict=True):
@@ -313,7 +304,7 @@ def _finding_lines(finding: Finding, stated: RequirementStatement, explained: se
         head += f"; achieved {_achieved_text(finding)}"
         if finding.limit is not None and not finding.by_limit:
             word = "missed by" if finding.verdict is Verdict.FAILED else "margin"
-            head += f", {word} {abs(float(finding.limit) - finding.achieved.value):.3g}"
+            head += f", {word} {plain_number(abs(float(finding.limit) - finding.achieved.value), 3)}"
     rows = [f"{head} [{finding.basis.name.lower()}{', conditional' if finding.given else ''}]"]
     if finding.given:
         rows.append(f"{INDENT}conditional on what is derived from the data: {quoted_list(finding.given)}")
@@ -337,7 +328,7 @@ def _related_measures(companions: Sequence[Companion], explained: set[str] | Non
     hidden = of_columns[WORST:]
     for companion in alone:
         if companion not in hidden:
-            rows.append(f"{INDENT}related: {_related_measure(companion)}")
+            rows.append(f"{INDENT}related: {related_measure_text(companion)}")
             rows += _meanings([companion], explained)
     if hidden:
         rows.append(f"{INDENT}and {V_OF}{len(hidden):,} more columns, each {measure_text(hidden[0].measure)} or less")
@@ -351,12 +342,6 @@ def _meanings(companions: Sequence[Companion], explained: set[str] | None) -> li
     new = {c.name: c.meaning for c in companions if c.meaning and c.name not in explained}
     explained.update(new)
     return [f"{INDENT}  {name}: {meaning}" for name, meaning in new.items()]
-
-
-def _related_measure(companion: Companion) -> str:
-    """Return a number that stands beside a finding, with the value it speaks of and on what it is conditional."""
-    of = f" ({companion.of})" if companion.of else ""
-    return f"{companion.name}{of}: {measure_text(companion.measure)}" + (f", {CONDITION}" if companion.given else "")
 
 
 def _value_table(table: ValueTable[Companion]) -> list[str]:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Companion, Standing, ValueTable, by_value
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.numbers import percent
+from rrpolicy.wording import measure_text, related_measure_text
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding
@@ -32,22 +33,17 @@ def lines(risks: Sequence[Finding]) -> list[str]:
             f"  {'estimate' if estimated else 'exact':<9} {found.model:<{width}}  {number:<{wide}}  {found.requirement}"
         )
         whole, tables = by_value(found.companions)
-        text += [f"{_INDENT}{_measure_text(item)}" for item in whole]
+        text += [f"{_INDENT}{related_measure_text(item)}" for item in whole]
         text += [f"{_INDENT}{line}" for table in tables for line in _by_value(table)]
     rests = dict.fromkeys(rest for found in risks for rest in found.assumptions if rest.startswith(_MAX_VALUES))
     return text + [f"note: {rest[0].lower()}{rest[1:].rstrip('.')}" for rest in rests]
-
-
-def _measure_text(item: Companion) -> str:
-    of = f" of {item.of}" if item.of else ""
-    return f"{item.name}{of}: {measure_text(item.measure)}"
 
 
 def _by_value(table: ValueTable[Companion]) -> Iterator[str]:
     """Yield the line of an attribute: what it contributes, and the values that contribute most of that."""
     whole = next((numbers for value, numbers in table.rows if not value), ())
     values = sorted(((numbers[0].measure.value, value) for value, numbers in table.rows if value), reverse=True)
-    listed = ", ".join(f"{value} {share:.1%}" for share, value in values[:_LEVELS])
+    listed = ", ".join(f"{value} {percent(share)}" for share, value in values[:_LEVELS])
     more = f", and {len(values) - _LEVELS} more" if len(values) > _LEVELS else ""
-    share = f"{whole[0].measure.value:.1%}, of which " if whole else ""
+    share = f"{percent(whole[0].measure.value)}, of which " if whole else ""
     yield f"{table.names[0]} of {table.of}: {share}{listed}{more}"

@@ -13,23 +13,25 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rrpolicy.cli.terminal import wants_colour
+from rrpolicy.finding import Verdict
+from rrpolicy.wording import VERDICT_WORDS, WAIVED
 
 WIDEST = 100
 """Columns beyond which prose is hard to read."""
 _BOLD, _RED, _GREEN, _YELLOW, _RESET = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _VERDICTS = {
-    "satisfied": _GREEN,
+    VERDICT_WORDS[Verdict.SATISFIED]: _GREEN,
     "passes": _GREEN,
     "verified": _GREEN,
     "as predicted": _GREEN,
-    "FAILED": _RED,
+    VERDICT_WORDS[Verdict.FAILED].upper(): _RED,
     "does not pass": _RED,
     "NOT verified": _RED,
     "fails": _RED,
     "refused": _RED,
     "not as predicted": _RED,
-    "undecided": _YELLOW,
-    "waived": _YELLOW,
+    VERDICT_WORDS[Verdict.UNDECIDED]: _YELLOW,
+    WAIVED: _YELLOW,
     "warnings": _YELLOW,
     "warning": _YELLOW,
 }
@@ -59,10 +61,7 @@ def _width(stream: TextIO) -> int | None:
 def wrap_and_colour(lines: Sequence[str], width: int | None, *, colour: bool) -> Iterator[str]:
     """Yield lines wrapped and coloured.
 
-    Args:
-        lines: as they were made.
-        width: columns that they may take; None leaves them whole.
-        colour: use terminal colours.
+    A width of None leaves lines whole.
     """
     for number, line in enumerate(lines):
         below = lines[number + 1] if number + 1 < len(lines) else ""

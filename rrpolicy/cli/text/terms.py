@@ -19,7 +19,6 @@ class GlossaryTerm:
 
     Attributes:
         names: that it has, the usual one first.
-        meaning: in a sentence or two.
         here: what does it in rrpolicy; "" if nothing does.
         nearest: what comes nearest to it; "" if something does it.
         see: names that `rrpolicy explain` knows.

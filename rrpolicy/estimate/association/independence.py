@@ -34,10 +34,10 @@ from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.intervals import bessel
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import p_value, p_value_equation, plain_number
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -117,13 +117,18 @@ class Independence:
         """Return the test as text."""
         found = "no test"
         if math.isfinite(self.statistic):
-            found = f"statistic {self.statistic:.4g}, {self.freedom} degrees of freedom, {describe_p(self.p_value)}"
+            found = f"statistic {plain_number(self.statistic, 4)}, {self.freedom} degrees of freedom, "
+            found += p_value_equation(self.p_value)
         return "\n".join([self.title, self.method, found, *self.foot])
 
     @property
     def freedom(self) -> str:
         """Return the degrees of freedom in words."""
-        return f"{self.df:.4g}" if self.df_error is None else f"{self.df:.4g} and {self.df_error:.4g}"
+        return (
+            plain_number(self.df, 4)
+            if self.df_error is None
+            else f"{plain_number(self.df, 4)} and {plain_number(self.df_error, 4)}"
+        )
 
     @property
     def foot(self) -> tuple[str, ...]:
@@ -142,7 +147,7 @@ class Independence:
     def _repr_html_(self) -> str:
         """Return the test as HTML, for notebooks."""
         names = ("statistic", "degrees of freedom", "p")
-        values = (f"{self.statistic:.4g}", self.freedom, format_p(self.p_value))
+        values = (plain_number(self.statistic, 4), self.freedom, p_value(self.p_value))
         table = rows(names, [values]) if math.isfinite(self.statistic) else ""
         return fragment([self.title, self.method], table, [*([] if table else ["no test"]), *self.foot])
 

@@ -25,9 +25,9 @@ from rrpolicy.estimate.results.quantities import (
     quantity_column_names,
 )
 from rrpolicy.estimate.results.result import Result, json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import p_value_equation, plain_number
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -286,10 +286,13 @@ class Loglinear(Result):
             if self.survives
             else f"does not survive randomisation: {'; '.join(self.reasons)}"
         )
-        found = f"statistic {self.statistic:.4g}, {self.fit.df} degrees of freedom, {describe_p(self.p_value)}"
+        found = f"statistic {plain_number(self.statistic, 4)}, {self.fit.df} degrees of freedom, "
+        found += p_value_equation(self.p_value)
+        fitted = f"fitted to the corrected table ({self.estimator}): chi2 {plain_number(self.fit.chi2, 4)}, "
+        fitted += f"G2 {plain_number(self.fit.g2, 4)}"
         return (
             verdict,
-            f"fitted to the corrected table ({self.estimator}): chi2 {self.fit.chi2:.4g}, G2 {self.fit.g2:.4g}",
+            fitted,
             "(the law of these two is not the chi-square law)",
             self.method,
             *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),

@@ -27,6 +27,7 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import level_percent
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Pairwise(Result):
         if self.exact:
             return f"{head}, as {', '.join(largest.not_shown)}" if largest.not_shown else head
         if not largest.not_shown:
-            return f"{head}; at level {100 * self.level:g} % it is shown to be larger than every other row"
+            return f"{head}; at level {level_percent(self.level)} it is shown to be larger than every other row"
         return f"{head}; it is not shown to be larger than {', '.join(largest.not_shown)}"
 
     def drawn(self) -> tuple[PlottedQuantity, ...]:

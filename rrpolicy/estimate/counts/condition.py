@@ -30,6 +30,7 @@ from rrpolicy.estimate.expression import (
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import exact_number
 
 
 @frozen(slots=False)
@@ -200,14 +201,16 @@ def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value
         near = {max(e for e in edges if e <= value), min(e for e in edges if e >= value)}
         _, high, closed = bins[cut[0]]
         exact = "`<=` or `>`" if closed and value == high else "`<` or `>=`"
-        message = f"{name!r} was released in bins, and {operator} {value:.15g} holds of a part of {cut[0]!r}"
-        named = " or ".join(f"{edge:.15g}" for edge in sorted(near) if abs(edge) < np.inf)
+        message = f"{name!r} was released in bins, and {operator} {exact_number(value)} holds of a part of {cut[0]!r}"
+        named = " or ".join(exact_number(edge) for edge in sorted(near) if abs(edge) < np.inf)
         hint = f"compare by {exact} with an edge, such as {named}"
         raise PolicyError(Problem("RR265", message, hint=hint))
     found = tuple(lower) if below else tuple(label for label in bins if label not in lower)
     if not found:
-        message = f"no bin of {name!r} is {operator} {value:.15g}"
-        raise PolicyError(Problem("RR265", message, hint=f"they go from {edges[0]:.15g} to {edges[-1]:.15g}"))
+        message = f"no bin of {name!r} is {operator} {exact_number(value)}"
+        raise PolicyError(
+            Problem("RR265", message, hint=f"they go from {exact_number(edges[0])} to {exact_number(edges[-1])}")
+        )
     return found
 
 

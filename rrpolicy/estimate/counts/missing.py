@@ -10,6 +10,7 @@ from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, implicit_null_exclusions, narrow_condition, read, split
 from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Member, Not, Null
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -51,7 +52,7 @@ def _records(release: Release, where: Sequence[Expression]) -> str:
         return "all records"
     (row,) = table.rows
     if table.biased:
-        return f"between {row.low:,.0f} and {row.high:,.0f} records"
+        return f"between {fixed_number(row.low)} and {fixed_number(row.high)} records"
     return _format_records(row.estimate, exact=table.exact)
 
 
@@ -62,8 +63,8 @@ def _count_records(release: Release, condition: Condition) -> Crosstab:
 
 def _format_records(records: float, *, exact: bool) -> str:
     if not exact:
-        return f"an estimated {records:z,.1f} records"
-    return f"{records:,.0f} record{'' if records == 1 else 's'}"
+        return f"an estimated {fixed_number(records, 1)} records"
+    return f"{fixed_number(records)} record{'' if records == 1 else 's'}"
 
 
 @frozen(slots=False)

@@ -19,6 +19,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
@@ -275,7 +276,7 @@ class MaximumLikelihoodEstimator:
             )
         matrices = asked.matrices
         found = maximum_likelihood(asked.released, matrices)
-        short = "" if found.converged else f"stopped {found.gap:.2g} below the largest log-likelihood"
+        short = "" if found.converged else f"stopped {plain_number(found.gap, 2)} below the largest log-likelihood"
         return asked.answer(found.counts), short
 
 

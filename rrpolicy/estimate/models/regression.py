@@ -27,6 +27,7 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -422,7 +423,7 @@ def _outcome(
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
     least = FAMILIES[family].least
     if not is_numeric(domain) or any(float(v) < least for v in domain):
-        expected = "numbers" if np.isinf(least) else f"numbers from {least:g} on"
+        expected = "numbers" if np.isinf(least) else f"numbers from {plain_number(least)} on"
         message = f"the categories of {name!r} are not what the family {family!r} is of"
         words = [v for v in domain if not is_numeric([v])]
         if len(words) == len(domain) or not words:

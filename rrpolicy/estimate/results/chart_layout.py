@@ -13,9 +13,8 @@ from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.quantities import EstimatedQuantity
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.plotting.chart import Chart, ChartReferenceLine, Ends, IntervalMark, Panel
-from rrpolicy.plotting.scale import Scale, tick_label
-from rrpolicy.plotting.svg import SHAPES
+from rrpolicy.numbers import tick_label
+from rrpolicy.plotting.chart import SERIES_STYLES, Chart, ChartReferenceLine, Ends, IntervalMark, Panel, Scale
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
@@ -111,8 +110,10 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
     _refuse_unknown(found, facet, group)
     made = [one for drawn in found.drawn() for one in _axes(found, drawn)]
     series = tuple(dict.fromkeys(r.key[group] for one in made for r in one.rows if group in r.key)) if group else ()
-    if len(series) > len(SHAPES):
-        message = f"{group!r} has {len(series)} categories, and at most {len(SHAPES)} can be told apart on a line"
+    if len(series) > len(SERIES_STYLES):
+        message = (
+            f"{group!r} has {len(series)} categories, and at most {len(SERIES_STYLES)} can be told apart on a line"
+        )
         raise PolicyError(Problem("RR582", message, hint=f"facet={group!r} gives each of them a panel"))
     panels = tuple(panel for one in made for panel in _panels(one, facet, group))
     where = "" if found.where is None else f" where {visible(found.where)}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, plot_axis
 from rrpolicy.estimate.results.text import is_spread, layout_result
-from rrpolicy.plotting.scale import round_to_two_digits, tick_label
+from rrpolicy.numbers import plain_number, tick_label
 from rrpolicy.plotting.svg import inline_interval
 
 if TYPE_CHECKING:
@@ -77,5 +77,5 @@ def _intervals(found: Result, quantity: str) -> list[str]:
     cells = {row.place: inline_interval(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}
     name = "each kind on its own axis"
     if len(made) == 1:
-        name = " to ".join(tick_label(round_to_two_digits(end)) for end in (made[0].scale.low, made[0].scale.high))
+        name = " to ".join(tick_label(float(plain_number(end, 2))) for end in (made[0].scale.low, made[0].scale.high))
     return [_th(name, "center"), *(f'<td style="{_CELL}">{cells[place]}</td>' for place in sorted(cells))]

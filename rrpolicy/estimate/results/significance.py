@@ -1,4 +1,4 @@
-"""Tests that something is 0, one for each row: p-values, adjusted for all of them, and as people write them."""
+"""Tests that something is 0, one for each row: p-values and p-values adjusted for all of them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
-
-_SMALLEST = 0.001
 
 
 def p_values(estimates: Array, errors: Array, degrees: float = math.inf) -> Array:
@@ -34,16 +32,3 @@ def holm(p: Array) -> Array:
     out = np.full(len(p), math.nan)
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
     return out
-
-
-def format_p(p: float) -> str:
-    """Return a p-value as people write it: three decimals, `<0.001` below that, `-` where there is none."""
-    if math.isnan(p):
-        return "-"
-    return f"<{_SMALLEST}" if p < _SMALLEST else f"{p:.3f}"
-
-
-def describe_p(p: float, name: str = "p") -> str:
-    """Return a p-value in a sentence, such as `p = 0.042` or `p < 0.001`."""
-    told = format_p(p)
-    return f"{name} < {told[1:]}" if told.startswith("<") else f"{name} = {told}"

@@ -12,8 +12,8 @@ from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import format_p
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number, level_percent, p_value, percent
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.results.result import Result
@@ -223,10 +223,10 @@ def _exact(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
     bounds = _bounds(found, part)
     if part.whole is None:
         return {visible(part.name): numbers, **bounds}
-    numbers = [f"{v:,.0f}" for v in part.estimate]
+    numbers = [fixed_number(v) for v in part.estimate]
     if part.names != SINGLE_QUANTITY_NAMES:
         return {visible(part.name): numbers, **bounds}
-    shares = [f"{100 * v / part.whole:.1f} %" if part.whole else "-" for v in part.estimate]
+    shares = [percent(v / part.whole) if part.whole else "-" for v in part.estimate]
     return {"count": numbers, "share": shares, **bounds}
 
 
@@ -236,7 +236,7 @@ def _bounds(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
         return {}
     ends = part.ends(found.level, found.target)
     of = "" if part.names == SINGLE_QUANTITY_NAMES else f"{visible(part.name)} "
-    whole = [[f"{v:,.0f}" for v in side] for side in ends.T] if part.whole is not None else None
+    whole = [[fixed_number(v) for v in side] for side in ends.T] if part.whole is not None else None
     return dict(zip((f"{of}at least", f"{of}at most"), whole or _blocks(found, part, [*ends.T]), strict=True))
 
 
@@ -275,13 +275,13 @@ def _format_number(value: float, decimals: int) -> str:
     """Return a number; an end may be not bounded."""
     if math.isinf(value):
         return _NOT_BOUNDED
-    return "-" if math.isnan(value) else f"{value:z,.{decimals}f}"
+    return "-" if math.isnan(value) else fixed_number(value, decimals)
 
 
 def _cells(part: ResultColumn) -> list[str]:
     """Return the values of a column; empty where a row sums over it."""
     if part.p_values:
-        return [format_p(float(v)) for v in part.cells]
+        return [p_value(float(v)) for v in part.cells]
     if any(isinstance(v, float) for v in part.cells) and not part.key:
         values = np.array(part.cells, dtype=np.float64)
         decimals = _decimals(values, np.zeros(0))
@@ -305,4 +305,4 @@ def _escape_field(field: Any) -> Any:
 
 
 def _percent(found: Result) -> str:
-    return f"{100 * found.level:g} %"
+    return level_percent(found.level)

@@ -20,6 +20,7 @@ from rrpolicy.estimate.rules.items import Items
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import from_masks
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number
 from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ class RuleErrors:
         """Return the errors as an HTML table, in percent, for notebooks."""
         frame = self.to_frame()
         cells = [
-            [str(by), f"{found:,}", *(f"{100 * v:.2f}" for v in rest)]
+            [str(by), f"{found:,}", *(fixed_number(100 * v, 2) for v in rest)]
             for by, found, *rest in frame.itertuples(index=False)
         ]
         names = [str(name).replace("_", " ") for name in frame]
@@ -89,7 +90,7 @@ class RuleErrors:
         lines = [f"{self.true:,} true rules; errors in percent"]
         for by in BY:
             values = (self.support_error, self.confidence_error, self.false_positives, self.false_negatives)
-            support, confidence, positives, negatives = (f"{100 * v[by]:.2f}" for v in values)
+            support, confidence, positives, negatives = (fixed_number(100 * v[by], 2) for v in values)
             lines.append(
                 f"by {by}: {self.found[by]:,} found, support error {support}, confidence error {confidence}, "
                 f"false positives {positives}, false negatives {negatives}"

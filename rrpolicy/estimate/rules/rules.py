@@ -39,6 +39,7 @@ from rrpolicy.estimate.rules.transactions import transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class Rules(_RuleList):
     @property
     def title(self) -> str:
         """Return the thresholds, and how many rules reach them."""
-        achieved = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
+        achieved = f"support >= {plain_number(self.min_support)} and confidence >= {plain_number(self.min_confidence)}"
         return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
     def facts(self) -> dict[str, Json]:

@@ -18,6 +18,7 @@ from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_err
 from rrpolicy.estimate.rules.items import BitRow
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number
 from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def transactions(
             told[part].append(_pack_bits(row.cells[codes[row.axis][chosen]] for row in rows))
             records[part] += chosen.sum()
     if not condition.filter and records.sum() != release.records:
-        raise manifest_mismatch_error(f"it has {records.sum():.0f} records, not {release.records}")
+        raise manifest_mismatch_error(f"it has {fixed_number(records.sum())} records, not {release.records}")
     parts = [np.concatenate([np.zeros((len(rows), 0), np.uint64), *words], axis=1) for words in told]
     asked = np.array([*product(*(weights for _, weights, _ in kinds))], np.float64)
     return _join_parts(parts, records, asked.T)

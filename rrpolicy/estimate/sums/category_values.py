@@ -32,6 +32,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.numbers import exact_number
 from rrpolicy.policy.model import interval_edges
 
 if TYPE_CHECKING:
@@ -188,7 +189,7 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
             raise _invalid_value_error(f"every bin of {name!r} has an end {where}: there is nothing to limit")
         last = beyond((edge for edges in known for edge in edges if math.isfinite(edge)), default=limit)
         if beyond(limit, last) != limit:
-            raise _invalid_value_error(f"bins of {name!r} go to {last:.15g} {where}, beyond the limit {limit}")
+            raise _invalid_value_error(f"bins of {name!r} go to {exact_number(last)} {where}, beyond the limit {limit}")
     least, most, below, above = (dict[Value, Value]() for _ in _COLUMNS)
     for v, edges in bins.items():
         ends = [limit if math.isinf(edge) else edge for edge, limit in zip(edges, limits, strict=True)] if edges else []

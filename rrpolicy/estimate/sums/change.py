@@ -25,6 +25,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Target, TargetScope
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number, plain_number
 from rrpolicy.plotting.chart import ChartReferenceLine
 from rrpolicy.source.counts import Array
 
@@ -136,11 +137,11 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
     if not 0 <= unchanged <= 1 or unchanged * before > after:
         most = min(1.0, after / before)
         message = (
-            f"{unchanged:g} is no share"
+            f"{plain_number(unchanged)} is no share"
             if not 0 <= unchanged <= 1
-            else f"{unchanged:g} of {before:,} people cannot be unchanged among {after:,}"
+            else f"{plain_number(unchanged)} of {before:,} people cannot be unchanged among {after:,}"
         )
-        raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {most:.6g}"))
+        raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {plain_number(most)}"))
     return unchanged
 
 
@@ -153,10 +154,12 @@ def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
     common = float(np.minimum(before.released, after.released).sum())
     if share * before.records > common + _ROUNDING * before.records:
         message = (
-            f"{share:g} of {before.records:,} people cannot be unchanged: in a series they are released alike, and "
-            f"{common:,.0f} records at most are the same in both releases"
+            f"{plain_number(share)} of {before.records:,} people cannot be unchanged: in a series they are "
+            f"released alike, and {fixed_number(common)} records at most are the same in both releases"
         )
-        raise PolicyError(Problem("RR501", message, expected=f"a share from 0 to {common / before.records:.6g}"))
+        raise PolicyError(
+            Problem("RR501", message, expected=f"a share from 0 to {plain_number(common / before.records)}")
+        )
 
 
 def _noise_message(series: str | None, share: float | None, records: int, table: Crosstab) -> str:

@@ -18,6 +18,7 @@ from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sum_numbers
 from rrpolicy.estimate.sums.uniform_within_sums import SpreadNumbers
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import percent
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Means(Estimates):
     def without(self) -> str:
         """Return in words which records are left out; empty if none is."""
         if self.categories:
-            share = f"{'' if self.exact else 'an estimated '}{100 * max(self.left_out, 0.0):.1f} % of the records"
+            share = f"{'' if self.exact else 'an estimated '}{percent(max(self.left_out, 0.0))} of the records"
             return f", without {' and '.join(repr(str(c)) for c in self.categories)} ({share})"
         return f", without {self.missing:,} records that have none" if self.missing else ""
 

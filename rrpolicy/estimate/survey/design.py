@@ -13,6 +13,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number
 from rrpolicy.policy.model import ROUNDING_TOLERANCE, category_weight
 
 if TYPE_CHECKING:
@@ -194,7 +195,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
             raise PolicyError(Problem("RR547", f"the known totals of {name!r} are no numbers of people"))
     whole = [sum(known.values()) for known in totals.values()]
     if whole and max(whole) - min(whole) > ROUNDING_TOLERANCE * max(whole):
-        told = ", ".join(f"{name} {n:,.0f}" for name, n in zip(totals, whole, strict=True))
+        told = ", ".join(f"{name} {fixed_number(n)}" for name, n in zip(totals, whole, strict=True))
         message = f"the known totals are of populations of different sizes: {told}"
         raise PolicyError(Problem("RR547", message, hint="make them agree"))
 

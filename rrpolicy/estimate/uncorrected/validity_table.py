@@ -15,8 +15,8 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import p_value_equation, plain_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -148,7 +148,7 @@ def _format_computed(released: Mapping[str, float]) -> str:
     def told(name: str, value: float) -> str:
         if not math.isfinite(value):
             return f"{name} = undefined"
-        return describe_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
+        return p_value_equation(value, name) if name == "p_value" else f"{name} = {plain_number(value, 4)}"
 
     return ", ".join(told(name, value) for name, value in released.items())
 

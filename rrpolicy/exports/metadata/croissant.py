@@ -13,13 +13,14 @@ from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.exports.metadata.columns import holds_lists, value_type
+from rrpolicy.exports.metadata.datapackage import holds_lists, value_type
 from rrpolicy.exports.metadata.method_sentences import alters_values, column_methods, limitations
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.policy.model import Role
 from rrpolicy.reports.attributes import survey_role_text
 from rrpolicy.reports.context import declared_facts
+from rrpolicy.wording import VERDICT_WORDS
 
 NAME = "croissant.json"
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
@@ -66,10 +67,7 @@ _USAGE = ("recipients", "release_model", "environment", "legal_basis")
 def croissant(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the description of a dataset.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
-        public: the folder with the data files.
-        formats: by name, including that of the release.
+    The manifest needs no `files` and no `digest` yet.
     """
     policy, licence = manifest.policy, manifest.governance.context.licence
     published = manifest.day
@@ -127,7 +125,7 @@ def _usage_conditions(manifest: Manifest) -> list[Json]:
 def _rai_properties(manifest: Manifest) -> dict[str, Json]:
     """Return the properties of the RAI vocabulary, only from policy, findings and [context]."""
     policy, review = manifest.policy, manifest.governance.context.review_by
-    held = [f"{f.model}: {f.stated} ({f.verdict})." for f in manifest.findings if f.verdict]
+    held = [f"{f.model}: {f.stated} ({VERDICT_WORDS[f.verdict]})." for f in manifest.findings if f.verdict]
     treated = [
         *(t.words for t in column_methods(manifest.decoders)),
         "The publisher withholds the parameters."

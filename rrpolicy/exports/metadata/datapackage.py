@@ -9,13 +9,37 @@ import re
 from pathlib import Path
 
 from rrpolicy.canonical_json import Json, category_text, file_digest
-from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.channels.table import Column, TableSpec, engine_type_of
 from rrpolicy.escaping import formulas
-from rrpolicy.exports.metadata.columns import holds_lists, value_type
 from rrpolicy.exports.metadata.method_sentences import limitations
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.serialization.writing import plain
+
+_TYPES = {
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "DOUBLE": "number",
+    "FLOAT": "number",
+    "DECIMAL": "number",
+    "DATE": "date",
+    "TIME": "time",
+    "UUID": "string",
+}
+
+
+def holds_lists(column: Column) -> bool:
+    """Return whether a value of the column is a list."""
+    return column.kind == "set" or column.type.endswith("[]")
+
+
+def value_type(column: Column) -> str:
+    """Return the type of a column's values, or of the entries of its lists."""
+    kind = (column.type or engine_type_of(column.labels)).removesuffix("[]").partition("(")[0]
+    if kind.startswith("TIMESTAMP"):
+        return "datetime"
+    return _TYPES.get(kind, "integer" if kind.endswith(("INT", "INTEGER")) else "string")
+
 
 NAME = "datapackage.json"
 PROFILES = "https://datapackage.org/profiles/2.0"
@@ -24,10 +48,7 @@ PROFILES = "https://datapackage.org/profiles/2.0"
 def datapackage(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS) -> dict[str, Json]:
     """Return the data package's description.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
-        public: the folder with the data files.
-        formats: by name, including that of the release.
+    The manifest needs no `files` and no `digest` yet.
     """
     policy = manifest.policy
     return {

@@ -29,7 +29,7 @@ from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.wording import measure_words
+from rrpolicy.wording import measure_words
 
 NAME = "dpv.jsonld"
 OWN = "urn:rrpolicy:term:"
@@ -58,13 +58,7 @@ _READING = "AttributeDisclosure"
 
 @frozen
 class _MetRequirement:
-    """A requirement that is met, with its finding and its node.
-
-    Attributes:
-        id: of the node in the file.
-        stated: the requirement of the policy.
-        finding: its finding.
-    """
+    """A requirement that is met, with its finding and its node."""
 
     id: str
     stated: StatedRequirement
@@ -87,8 +81,7 @@ class _MetRequirement:
 def dpv(manifest: Manifest) -> dict[str, Json]:
     """Return the release as JSON-LD.
 
-    Args:
-        manifest: of the release, without need of `files` and `digest`.
+    The manifest needs no `files` and no `digest` yet.
     """
     pairs = zip(manifest.requirements, manifest.findings, strict=False)  # one each; verify reports missing ones
     held = [

@@ -32,8 +32,6 @@ class ColumnMethod:
     """A treatment shared by some columns.
 
     Attributes:
-        form: of their decoders.
-        changed: whether values were.
         words: the columns and their treatment, in a sentence.
     """
 
@@ -43,11 +41,7 @@ class ColumnMethod:
 
 
 def column_methods(decoders: Sequence[Decoder]) -> tuple[ColumnMethod, ...]:
-    """Return the treatments of a release's columns, each treatment once.
-
-    Args:
-        decoders: of the release.
-    """
+    """Return the treatments of a release's columns, each treatment once."""
     alike: dict[tuple[type[Decoder], str, bool], list[str]] = {}
     for decoder in decoders:
         key = (type(decoder), _method_text(decoder) if alters_values(decoder) else UNCHANGED, alters_values(decoder))
@@ -86,11 +80,7 @@ def _method_text(decoder: Decoder) -> str:
 
 
 def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
-    """Return the limitations on the use of undecoded released values.
-
-    Args:
-        decoders: of the release.
-    """
+    """Return the limitations on the use of undecoded released values."""
     told = []
     drawn = [d for d in decoders if d.drawn]
     dealt = [c for d in drawn if isinstance(d, AnatomyDecoder) for c in d.columns]

@@ -35,7 +35,6 @@ class CodebookVariable:
     """A released column as a variable of a program.
 
     Attributes:
-        name: as released.
         label: its meaning, and its treatment.
         kind: coded: each category has a number; number, or text unmodified.
         categories: of a coded variable, as in the data file.
@@ -65,7 +64,6 @@ class Codebook:
 
     Attributes:
         table: its name; its file is `<table>.csv`.
-        variables: in file order.
         made_by: the call of DuckDB that writes this file; "" if the release contains it.
     """
 
@@ -84,13 +82,7 @@ def codebooks(release: Release) -> tuple[Codebook, ...]:
 
 
 def legal_names(names: Iterable[str], longest: int, reserved: frozenset[str]) -> Iterator[str]:
-    """Return valid names for a program, unique even without regard to case: letters, digits and underscores.
-
-    Args:
-        names: of the variables.
-        longest: of its names.
-        reserved: words that are invalid as names, in lower case.
-    """
+    """Return valid names for a program, unique even without regard to case: letters, digits and underscores."""
     taken: set[str] = set()
     for name in names:
         plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()

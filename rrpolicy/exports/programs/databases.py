@@ -54,8 +54,6 @@ class SqlEngine:
     """An engine that a program is written for.
 
     Attributes:
-        name: in words.
-        engine: the SQL dialect of its views.
         run: instructions for running the program, as comments.
         begin: statement that opens a transaction; "" if the client does.
         text: its type of text; "" if text needs a length.
@@ -114,8 +112,6 @@ class ScriptTable:
     """A table of a program.
 
     Attributes:
-        name: of the table.
-        columns: their names and DuckDB types.
         rows: values in Python: text for everything but numbers and truth values.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.resources import files
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,9 @@ from rrpolicy.errors import PolicyError, Problem
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
+
 PROGRAMS = {
-    "r": "r_reader:r_program",
+    "r": "program_export:r_program",
     "stata": "stata:stata_program",
     "spss": "spss:spss_program",
     "duckdb": "macros:duckdb_program",
@@ -25,10 +27,6 @@ PROGRAMS = {
 def export(release: Release, program: str) -> str:
     """Return the file by which a program reads a release.
 
-    Args:
-        release: opened.
-        program: one of `PROGRAMS`.
-
     Raises:
         PolicyError: RR278 for another program; RR512, RR513 for a release that the program cannot read.
     """
@@ -36,3 +34,9 @@ def export(release: Release, program: str) -> str:
         raise PolicyError(Problem("RR278", f"no such program: {program!r}", expected=f"one of {', '.join(PROGRAMS)}"))
     text: str = resolve_name(f"rrpolicy.exports.programs.{PROGRAMS[program]}")(release)
     return text
+
+
+def r_program(release: Release) -> str:
+    """Return the reader; it reads release.json when run."""
+    del release
+    return files("rrpolicy.exports").joinpath("templates", "rrpolicy.R").read_text("utf-8")

@@ -40,10 +40,6 @@ def spss_program(release: Release) -> str:
 def spss_string(value: str, column: str) -> str:
     """Return a string literal, in pieces that keep lines short.
 
-    Args:
-        value: the text.
-        column: of the text, for the message.
-
     Raises:
         PolicyError: RR512 if it contains characters that no literal can.
     """

@@ -24,8 +24,6 @@ class SqlDialect:
     """The SQL dialect of another engine for views.
 
     Attributes:
-        writer: sqlglot's name of its SQL.
-        extremes: whether it has GREATEST and LEAST.
         roots: whether every build of it has SQRT.
     """
 
@@ -41,11 +39,7 @@ def translated_views(
 
     A view has no order: the queries at the file's end have one.
 
-    Args:
-        text: of the file.
-        engine: of the output.
-        loaded: names of views and tables that the file reads from other files: these are omitted.
-        held: columns of sets -> the table of set members.
+    Views and tables of `loaded` are omitted; `held` has columns of sets -> the table of set members.
     """
     orders: dict[str, exp.Order] = {}
     for statement in sqlglot.parse(text, read="duckdb"):

@@ -33,13 +33,7 @@ _COMPARABLE_KINDS = 10**18
 
 @frozen
 class SqlColumn:
-    """A released attribute as a column of a foreign table.
-
-    Attributes:
-        attribute: from the policy.
-        codes: of missing values.
-        dialect: the engine's.
-    """
+    """A released attribute as a column of a foreign table."""
 
     attribute: Attribute
     codes: tuple[Value, ...]
@@ -233,11 +227,6 @@ def quoted_column(name: str) -> Sql:
 
 def category_sql(attribute: Attribute, codes: Sequence[Value], dialect: str) -> str:
     """Return SQL of a released column's category representatives, with the column type that the policy implies.
-
-    Args:
-        attribute: from the policy.
-        codes: of missing values.
-        dialect: one of `DIALECTS`.
 
     Raises:
         PolicyError: RR590 if the dialect cannot express it with certainty.

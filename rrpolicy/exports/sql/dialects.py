@@ -29,17 +29,13 @@ class Dialect:
     """An engine's SQL.
 
     Attributes:
-        name: in sqlglot.
         nan: SQL that is true for NaN; None if there is no NaN.
         spelled_booleans: whether true and false are written as text, unlike in its exports.
-        booleans: whether it has truth values.
         collation: that distinguishes all texts; "" if texts are always compared by their characters.
         pads: whether texts may compare equal although they differ, at least in trailing blanks.
-        moments: its types of dates and times.
         empty: whether an empty text is a text; if not, it is null.
         iso: whether a date or time in a column is compared with text as a date, not in the notation of a session or
             type.
-        unnamed: characters that no name can have.
         dual: the table of a query without data; "" if unnecessary.
     """
 
@@ -87,16 +83,7 @@ class Dialect:
         return exp.Collate(this=exp.paren(x), expression=exp.var(self.collation)) if self.collation else x
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement.
-
-        Args:
-            x: SQL of the value.
-            kind: the expected kind.
-            message: the error message, if the engine takes one.
-
-        Returns:
-            None if the engine ends the statement by itself.
-        """
+        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement."""
         del x, kind, message
         return None
 

@@ -39,10 +39,7 @@ def unlisted_number(attribute: Attribute, codes: Collection[float]) -> int:
 def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]) -> Point | None:
     """Return a value in [low, high) that is no code of a missing value; None if not found.
 
-    Args:
-        low: start of the bin; None if unbounded.
-        high: end of the bin; None if unbounded.
-        codes: of missing values.
+    An end of None is unbounded.
     """
     if low is not None:
         tried: Iterator[Any] = chain([low], _nearby_points(low, 1))

@@ -13,6 +13,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.exports.sql.columns import SqlColumn, quoted_column
 from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Sql
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import exact_number
 from rrpolicy.policy.model import Attribute, Policy
 
 _PART = re.compile(r'"((?:[^"\0]|"")+)"|`([^`\0]+)`|\[([^\]\0]+)\]|([\w$-]+)')
@@ -45,10 +46,7 @@ class SqlStatements:
 def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
     """Return the statements of a policy.
 
-    Args:
-        policy: resolved; observed domains keep the table's values.
-        dialect: one of `DIALECTS`.
-        table: the table's name in the engine, its parts with dots between: `people`, `survey.people`.
+    The parts of the table's name have dots between: `survey.people`.
 
     Raises:
         PolicyError: RR250 if the dialect is unknown; RR590 with every column that cannot be recoded in it; RR591 if the
@@ -145,7 +143,7 @@ def _unit_test_statement(policy: Policy, dialect: Dialect, source: exp.Table) ->
 
 def _is_missing_code(x: Sql, code: Value, dialect: Dialect) -> Sql:
     """Return SQL that is true if a column contains a code of missing values."""
-    text = code if isinstance(code, str) else f"{float(code):.15g}"
+    text = code if isinstance(code, str) else exact_number(float(code))
     return dialect.same(dialect.as_text(x.copy()), text)
 
 

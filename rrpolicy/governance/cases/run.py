@@ -14,7 +14,7 @@ from rrpolicy.errors import GatedResult, Place, PolicyError, Problem, RRPolicyEr
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.plan_request import run_plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.policy.baseline.floor import URI_SCHEME
@@ -28,6 +28,7 @@ from rrpolicy.policy.tree.document import named_policy_files, read_document
 from rrpolicy.policy.tree.problems import validation_problems
 from rrpolicy.serialization.writing import record
 from rrpolicy.source.memory.input_table import input_table
+from rrpolicy.wording import measure_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -355,5 +356,9 @@ def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str
     value = None if measure is None else measure.value
     if value is not None and (low is None or value >= low) and (high is None or value <= high):
         return ""
-    limits = [f"{word} {float(limit):g}" for word, limit in (("at least", low), ("at most", high)) if limit is not None]
+    limits = [
+        f"{word} {plain_number(float(limit))}"
+        for word, limit in (("at least", low), ("at most", high))
+        if limit is not None
+    ]
     return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else measure_text(measure)}"

@@ -17,8 +17,7 @@ from rrpolicy.policy.diagnostics import to_json
 from rrpolicy.policy.tree.problems import choices_text
 from rrpolicy.privacy.protection.grade import POSTERIOR_RISE, ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.reports.alternatives import ComparisonQuantity
-from rrpolicy.reports.risk_map import MAP_ROUNDING
+from rrpolicy.reports.alternatives import MAP_ROUNDING, ComparisonQuantity
 from rrpolicy.serialization.writing import plain
 
 RULE = (

@@ -16,12 +16,11 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.comparison import CandidateResult
 from rrpolicy.governance.diff.impact import assess_requirement
 from rrpolicy.planning.assess import channel_outline, requirement_text
-from rrpolicy.planning.gate import measure_text
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.reports.alternatives import ComparisonQuantity
-from rrpolicy.reports.wording import limit_direction
 from rrpolicy.serialization.writing import plain
+from rrpolicy.wording import limit_direction, measure_text
 
 if TYPE_CHECKING:
     from rrpolicy.planning.assess import Assessment

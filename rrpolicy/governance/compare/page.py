@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import importlib.resources
-import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment
-from markupsafe import Markup
 
-from rrpolicy.errors import write_error
 from rrpolicy.escaping.printable import visible, visible_lines
-from rrpolicy.escaping.templates import template_environment
+from rrpolicy.escaping.templates import inline_style, template_environment
 from rrpolicy.governance.compare.comparison import CandidateComparison
 from rrpolicy.report import RiskMap
+from rrpolicy.reports.alternatives import RiskMapPoint, risk_map
 from rrpolicy.reports.protection_panel import guess_sentences
-from rrpolicy.reports.risk_map import RiskMapPoint, risk_map
-from rrpolicy.safe_io.atomic_write import appear, refuse_existing
-from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
+from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 """Edges of the plot inside its drawing, in its units."""
@@ -30,15 +23,7 @@ LEFT, RIGHT, TOP, BOTTOM = 76.0, 620.0, 20.0, 330.0
 def write(found: CandidateComparison, path: Path) -> None:
     """Write the page, which is confidential, readable only by its owner."""
     refuse_existing(path)
-    content = as_html(found)
-    made = path.with_name(f".{path.name}.{random_suffix()}")
-    try:
-        with cleanup_on_exit(made):
-            with os.fdopen(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(content)
-            appear(made, path)
-    except OSError as error:
-        raise write_error(str(path), error) from error
+    write_new_file(path, as_html(found), private=True)
 
 
 def as_html(found: CandidateComparison) -> bytes:
@@ -103,12 +88,5 @@ def _environment() -> Environment:
         "y": _Y,
         "steps": _pareto_path,
     }
-    style = _style()
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    made.globals |= {"style": Markup(style), "style_source": f"sha256-{digest}"}  # noqa: S704 - the package's own file
+    made.globals["styles"] = {"compare": inline_style(__package__, "compare.css")}
     return made
-
-
-@cache
-def _style() -> str:
-    return "\n" + importlib.resources.files(__package__).joinpath("templates", "compare.css").read_text("utf-8")

@@ -14,10 +14,11 @@ from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Measure
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.gate import measure_text
+from rrpolicy.numbers import plain_number
 from rrpolicy.policy.governance import Change
 from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import plain, record
+from rrpolicy.wording import measure_text
 
 _LONGEST = 60
 _MOST = 20
@@ -360,7 +361,7 @@ def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]
     """Return in one line the errors of only one of the policies, which may be all after a change of mechanism."""
     errors = sorted(m.value for price in prices if (m := price.before if when == "before" else price.after) is not None)
     names = prices[0].of if len(prices) == 1 else f"{len(prices)} marginals"
-    span = dict.fromkeys(f"{error:.4g}" for error in (errors[0], errors[-1]))
+    span = dict.fromkeys(plain_number(error, 4) for error in (errors[0], errors[-1]))
     return f"{names}: {' to '.join(span)} {when}; {other}, none can be told"
 
 

@@ -14,7 +14,12 @@ from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
-from rrpolicy.governance.ledger.overlap import JointReleases, combine_entries, overlapping_releases
+from rrpolicy.governance.ledger.overlap import (
+    JointReleases,
+    combine_entries,
+    overlapping_releases,
+)
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json
@@ -110,7 +115,7 @@ class UnmetJointRequirement:
         said = f"{self.promise.whose} promised {self.requirement} of all releases of these people together"
         if self.finding is None or self.finding.achieved is None:
             return f"{said}; with {self.release} this is not decided: {self.undecided}"
-        text = f"{said}; with {self.release} it is {self.finding.achieved.value:.6g}"
+        text = f"{said}; with {self.release} it is {plain_number(self.finding.achieved.value)}"
         return text if self.accepted is None else f"{text}; {self.accepted.by} accepted that: {self.accepted.reason}"
 
 

@@ -16,7 +16,11 @@ from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
-from rrpolicy.governance.ledger.overlap import combine_entries, overlapping_releases
+from rrpolicy.governance.ledger.overlap import (
+    combine_entries,
+    overlapping_releases,
+)
+from rrpolicy.numbers import plain_number
 from rrpolicy.privacy.epsilon.scope_loss import ScopeLoss, k_of_cross_ratio, scope_loss
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.writing import plain
@@ -232,7 +236,7 @@ def _row_json(line: LedgerRow) -> dict[str, Json]:
 def _row_cells(line: LedgerRow) -> dict[str, str]:
     """Return the cells of a release by the heads of their columns."""
     entry, reached = line.entry, line.together
-    k = "" if reached is None else "?" if reached.k is None else f"{reached.k:.6g}"
+    k = "" if reached is None else "?" if reached.k is None else plain_number(reached.k)
     return {
         "release": entry.name,
         "date": entry.date or "",
@@ -240,8 +244,8 @@ def _row_cells(line: LedgerRow) -> dict[str, str]:
         "overlap": entry.overlap,
         "series": "" if entry.series is None else entry.series.name,
         "outcome": line.outcome,
-        "epsilon": "no rule" if line.alone is None else f"{line.alone.record:.6g}",
-        "epsilon together": "no rule" if reached is None else f"{reached.record:.6g}",
+        "epsilon": "no rule" if line.alone is None else plain_number(line.alone.record),
+        "epsilon together": "no rule" if reached is None else plain_number(reached.record),
         "k together": k,
         "together with": f"{line.with_earlier} earlier",
         "rule": "" if reached is None else reached.rule,

@@ -12,6 +12,7 @@ from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables, sufficient_tests
 from rrpolicy.optimize.recode.lattice import Choice, ClassTest, LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at
@@ -162,7 +163,7 @@ def achieved_measures(task: Task, models: Collection[str], channel: Channel, ori
     for requirement, assessor in task.requirements:
         if requirement.model in models:
             achieved = assessor.finding(requirement, channel, original).achieved
-            said.append(requirement.model + ("" if achieved is None else f" (achieves {achieved.value:.6g})"))
+            said.append(requirement.model + ("" if achieved is None else f" (achieves {plain_number(achieved.value)})"))
     return ", ".join(dict.fromkeys(said))
 
 
@@ -187,7 +188,7 @@ def infeasible_error(
         alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
         names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
-        share = f"{float(goal.suppression):.4g}"
+        share = plain_number(float(goal.suppression), 4)
         hint = (
             f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
         )

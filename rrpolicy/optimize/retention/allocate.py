@@ -19,6 +19,7 @@ from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
+from rrpolicy.numbers import plain_number
 from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
 from rrpolicy.optimize.retention.optimizer import DEFAULT_STARTS, minimise_error, solve_common_retention
 from rrpolicy.optimize.retention.problem import Allocation, AllocationSolution
@@ -235,8 +236,12 @@ def _best_achieved(finding: Finding) -> str:
         return "undecided however much is randomised"
     achieved, limit = finding.achieved.value, finding.limit
     if achieved > limit:
-        return f"the smallest reachable is {achieved:.6g}"
-    less = f"less than {achieved:.6g}" if f"{achieved:.6g}" == f"{float(limit):.6g}" else f"{achieved:.6g}"
+        return f"the smallest reachable is {plain_number(achieved)}"
+    less = (
+        f"less than {plain_number(achieved)}"
+        if plain_number(achieved) == plain_number(float(limit))
+        else plain_number(achieved)
+    )
     return f"the largest reachable is {less}"
 
 
@@ -269,7 +274,7 @@ def _comparison_remarks(
         ]  # of 100 columns it may not be
         if len(errors) == len(found):
             gain = math.sqrt(errors[0] / errors[1]) if errors[1] > 0 else 1.0
-            text = f"equal allocation has {gain:.4g} times the expected error of the optimal one"
+            text = f"equal allocation has {plain_number(gain, 4)} times the expected error of the optimal one"
             yield Remark("gain-over-equal", text, Measure(gain))
     yield Remark(
         "starts-agreed",

@@ -36,6 +36,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import fixed_number, plain_number
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import subgroup_attributes
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
@@ -146,13 +147,14 @@ def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product,
             continue
         people = int(evidence.n[over].sum())
         least = ceil(apart * DIGITS) / DIGITS
+        limit = plain_number(float(options.t))
         message = (
-            f"no sets of '{name}' bring the {options.distance.value} distance under {float(options.t):g}: the shares "
-            f"of a group are {least:.6f} from those of the whole table, and sets of all values, which say "
+            f"no sets of '{name}' bring the {options.distance.value} distance under {limit}: the shares "
+            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all values, which say "
             f"nothing, leave them so; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
         )
         hint = "coarsen the quasi-identifiers, choose a mechanism that hides them too, or raise t to that distance"
-        return Problem("RR570", message, requirement.place, f"t of at least {least:.6f}", hint)
+        return Problem("RR570", message, requirement.place, f"t of at least {fixed_number(least, 6)}", hint)
     return None
 
 

@@ -36,6 +36,7 @@ import numpy as np
 from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.finding import Basis, Companion, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import level_percent
 from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups, informed_measures
 from rrpolicy.privacy.anatomy.posterior_simulation import SimulatedPosteriors, simulate_posteriors
 from rrpolicy.privacy.disclosure import attribute_options as attribute
@@ -73,8 +74,8 @@ BOUND = (
 )
 ESTIMATE = (
     "Decided by an estimate, as the policy asks: the mean over simulated deals holds if its upper end at "
-    f"{100 * attribute.CONFIDENCE:g} % confidence, for all people together, is within the limit; the seed follows from "
-    "the published description and the number of records."
+    f"{level_percent(attribute.CONFIDENCE)} confidence, for all people together, is within the limit; the seed follows "
+    "from the published description and the number of records."
 )
 NO_ESTIMATE = (
     "Groups are too large, or differ in two attributes, or the table is not eligible, for an estimate: the certain "
@@ -82,7 +83,7 @@ NO_ESTIMATE = (
 )
 ESTIMATED = "the largest risk as the mean over simulated deals, with its standard error"
 UPPER_END = (
-    f"what the largest risk is at most, with {100 * attribute.CONFIDENCE:g} % confidence, by the simulated deals"
+    f"what the largest risk is at most, with {level_percent(attribute.CONFIDENCE)} confidence, by the simulated deals"
 )
 REPLICAS = "simulated deals; the seed follows from the published description and the number of records"
 CERTAIN = "the largest risk that no deal exceeds on average, with certainty"

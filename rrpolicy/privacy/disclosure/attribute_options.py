@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rrpolicy.finding import READ_CORRECTLY
+from rrpolicy.numbers import level_percent
 from rrpolicy.policy.rational import Rational
 
 NAME = "attribute-disclosure"
@@ -103,7 +104,7 @@ class AttributeDisclosureOptions(BaseModel):
         Literal["bound", "estimate"],
         Field(
             description="what is held against the limit: a certain bound, or, where there is one (groups of `anatomy`),"
-            f" the upper end at {100 * CONFIDENCE:g} % confidence of an estimate, which is weaker"
+            f" the upper end at {level_percent(CONFIDENCE)} confidence of an estimate, which is weaker"
         ),
     ] = "bound"
 

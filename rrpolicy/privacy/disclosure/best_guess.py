@@ -39,6 +39,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.numbers import plain_number
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.privacy.disclosure.attribute import GROUP_INFERENCE, OTHERS_KNOWN, attackers
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
@@ -179,9 +180,10 @@ class BestGuesses(DisclosureRisk):
             return None
         floor = float(self.share.max())
         message = (
-            f"no release brings the best guess of {self.of} under {float(limit):g}: the largest share of a value in a "
-            f"group is {floor:.6g}, and an attacker who knows the shares guesses so well without "
-            f"the release; {int(over.sum()):,} of {len(over):,} groups with {int(self.people[over].sum()):,} people "
+            f"no release brings the best guess of {self.of} under {plain_number(float(limit))}: the largest "
+            f"share of a value in a group is {plain_number(floor)}, and an attacker who knows the shares guesses "
+            f"so well without the release; {int(over.sum()):,} of {len(over):,} groups with "
+            f"{int(self.people[over].sum()):,} people "
             "are over the limit"
         )
         hint = (
@@ -193,7 +195,9 @@ class BestGuesses(DisclosureRisk):
                 "RR510", message, requirement.place, "groups in which not everybody has the same value", hint
             )
         raised = "; or raise the threshold to the floor"
-        return Problem("RR510", message, requirement.place, f"a threshold of at least {floor:.6g}", hint + raised)
+        return Problem(
+            "RR510", message, requirement.place, f"a threshold of at least {plain_number(floor)}", hint + raised
+        )
 
 
 def knowledge_groups(

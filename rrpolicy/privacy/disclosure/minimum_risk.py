@@ -11,7 +11,6 @@ retention 0 (Guo, Ying, Wu 2011, eq. 6-9). A floor is approached and never attai
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import replace
 from fractions import Fraction
@@ -24,6 +23,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.policy.model import Requirement, Role
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
@@ -103,7 +103,7 @@ def _inference_floor(held: AttributeRisks, whole: AttributeRisks) -> MinimumRisk
     over = held.over()
     achieved = float(held.number[held.decisive(over)])
     if achieved < 1:
-        hints.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+        hints.append(f"raise the threshold above {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`")
     return held.floor(float(whole.number.max()), hints, over)
 
 
@@ -129,7 +129,7 @@ def _guess_floor(held: BestGuesses, whole: BestGuesses) -> MinimumRisk:
         names = ", ".join(f"'{name}'" for name in held.told.beside)
         hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
     if achieved < 1:
-        hints.append(f"raise the threshold to {achieved:.6g}: `threshold = {attainable_limit(achieved)}`")
+        hints.append(f"raise the threshold to {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`")
     if not held.gain:
         hints.append('limit what the release adds to the largest share in a group: `measure = "gain"`')
     return replace(
@@ -213,15 +213,15 @@ def _reduction_hints(  # noqa: PLR0917 one number each
         more += [f"join the blocks of {', '.join(blocks)}"] if blocks else []
         enough = "which reaches down to" if best < float(limit) else "which alone does not suffice: it reaches down to"
         if more:
-            found.append(f"{' and '.join(more)}, {enough} {best:.6g}")
+            found.append(f"{' and '.join(more)}, {enough} {plain_number(best)}")
     found.append("coarsen a domain: fewer categories or wider bins make larger groups")
     if achieved < 1 - NEAR_LIMIT:
-        found.append(f"raise the threshold above {achieved:.6g}: `threshold = {attainable_limit(achieved)}`{entry}")
+        found.append(
+            f"raise the threshold above {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`{entry}"
+        )
     return tuple(found)
 
 
 def attainable_limit(achieved: float) -> str:
     """Return a limit of three digits a little above a number that is only approached."""
-    digits = 2 - math.floor(math.log10(max(achieved, 1e-300)))
-    asked = min(math.ceil(achieved * (1 + MORE) * 10**digits) / 10**digits, 1.0)
-    return f"{asked:.{digits}f}".rstrip("0").rstrip(".")
+    return strictest_limit(min(achieved * (1 + MORE), 1.0), "at most")

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from rrpolicy.channels.probability import log_at_most, round_up
+from rrpolicy.numbers import figure
 from rrpolicy.privacy.classes.class_model import ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.classes.share_ratio_model import FrequencyRatios, PositiveLimit, ShareRatioModel
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE
 from rrpolicy.privacy.wording import attribute_phrase
-from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Mask

@@ -16,6 +16,7 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import log_at_most
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding
+from rrpolicy.numbers import figure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.epsilon.ratio_assessor import MEANING, Scope, compare_with_scope, scoped_assessor
@@ -29,7 +30,6 @@ from rrpolicy.privacy.epsilon.scope_loss import (
 )
 from rrpolicy.privacy.model import GROUP_KNOWLEDGE_NOTE, MORE_RECORDS, Assessor, Order, conclude
 from rrpolicy.privacy.units import count_unit_sizes, k_of_units
-from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -18,6 +18,7 @@ from pydantic import Field, field_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Measure
+from rrpolicy.numbers import figure
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import (
     ClassModel,
@@ -30,7 +31,6 @@ from rrpolicy.privacy.classes.class_model import (
 from rrpolicy.privacy.classes.distance import ValueDistance
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE
 from rrpolicy.privacy.wording import attribute_phrase
-from rrpolicy.report_blocks import figure
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask

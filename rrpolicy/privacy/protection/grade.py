@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Literal
 
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.report_blocks import percent
+from rrpolicy.numbers import percent, plain_number
 
 
 class ProtectionGrade(StrEnum):
@@ -83,7 +83,7 @@ class GradeRule:
     def figure(self, number: float) -> str:
         """Return a number for readers: an epsilon unmodified, a difference in points, all others as percentages."""
         if self.name == "epsilon":
-            return f"{number:.3g}"
+            return plain_number(number, 3)
         text = percent(number, 1)
         return text.replace(" %", " points") if self.name in {"rise", "record"} else text
 

@@ -19,6 +19,7 @@ from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import identifier, literal, literal_path
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.numbers import fixed_number
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb import delimited
 from rrpolicy.source.duckdb.counts_table import check_countable
@@ -171,7 +172,7 @@ def _record_count(connection: duckdb.DuckDBPyConnection, source: str, name: str,
         row = connection.execute(f"SELECT count(*) FROM {source}").fetchone()
     except duckdb.InterruptException:
         hint = "write the view's rows into a table: CREATE TABLE … AS SELECT …"
-        message = f"{name}: counting the records takes longer than {allowed:.0f} seconds"
+        message = f"{name}: counting the records takes longer than {fixed_number(allowed)} seconds"
         raise DataError(Problem("RR341", message, expected="a view that ends", hint=hint)) from None
     finally:
         clock.cancel()

@@ -95,7 +95,7 @@ def test_the_plan_shows_the_composed_guarantee_beside_the_single_one_and_is_not_
     status, told = office.run("plan", policy, "--out", plan)
 
     assert status == 4
-    assert "failed    epsilon <= 5 (record scope): alone 2.89037 and 2.89037; together 5.78074, limit 5" in told
+    assert "not met   epsilon <= 5 (record scope): alone 2.89037 and 2.89037; together 5.78074, limit 5" in told
     assert not plan.exists()
     assert "the ledger's budget forbids it" in told
     document = json.loads(office.run("plan", policy, "--json")[1])
@@ -242,7 +242,7 @@ def test_generalisation_composes_with_itself_and_gives_a_class_to_hide_in_to_wha
     )  # fmt: skip
     status, told = office.run("plan", noisy)
     assert status == 0, told
-    assert "satisfied k >= 101/100: alone" in told
+    assert "met       k >= 101/100: alone" in told
 
 
 @pytest.mark.slow

@@ -3,27 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import ROUND_CEILING, Context, Decimal
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.printable import command_line
+from rrpolicy.estimate.sums.precision import Precision, precision
+from rrpolicy.estimate.weights.anatomy import AnatomyWeights
+from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
+from rrpolicy.numbers import figure, percentage_points_up
 from rrpolicy.policy.model import Role
-from rrpolicy.report import AccuracyRow, Download, Promise, Published, Usage
-from rrpolicy.report_blocks import Fact, figure
+from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
-from rrpolicy.reports.method_description import exact_columns, protection_facts
-from rrpolicy.reports.public.counting_method import CountingMethod, column_precision, counting_methods
-from rrpolicy.reports.wording import columns_phrase
+from rrpolicy.reports.method_description import COLLECTED, TEST, exact_columns, protection_facts
+from rrpolicy.wording import MEASURED, columns_phrase, requirement_title, sentence
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights, Mask
     from rrpolicy.finding import Finding
     from rrpolicy.manifest.manifest import Manifest
     from rrpolicy.report import FindingRow
+
+
+class CountingMethod(StrEnum):
+    """Method of counting records by a column; the value is its sentence."""
+
+    EXACT = "Count rows: exact."
+    NUMBERS = "Use the values as they are: exact."
+    LABELS = "Count rows by label: exact. Categories inside a label: estimates, with bounds that are certain."
+    ESTIMATES = "Use estimates: a row counts with its weight."
+    SETS = "Use estimates: a row counts, with its weight, for each value that its set holds."
+    GROUPS = (
+        "By itself exact: add up the counts of its table. With other columns: estimates, with bounds that are certain."
+    )
+    WITHHELD = "Do not count: values are randomised, and what would undo it is withheld."
+    NOTHING = "Do not count: the released values say nothing of the original ones."
+
+    @property
+    def rows(self) -> bool:
+        """Whether counting rows is correct."""
+        return self in {CountingMethod.EXACT, CountingMethod.NUMBERS, CountingMethod.LABELS}
+
+    @property
+    def estimated(self) -> bool:
+        """Whether counts are estimated."""
+        return self in {CountingMethod.ESTIMATES, CountingMethod.SETS, CountingMethod.GROUPS}
+
+
+def counting_methods(release: Release) -> Mapping[str, CountingMethod]:
+    """Return the counting method of each released column, in the order of the files."""
+    return {name: _column_counting_method(release, name) for name in release.columns.columns}
+
+
+def _column_counting_method(release: Release, name: str) -> CountingMethod:
+    known = release.columns
+    if name in known.refused:
+        withheld = any(name in decoder.columns for decoder in release.manifest.withheld)
+        return CountingMethod.WITHHELD if withheld else CountingMethod.NOTHING
+    if name in known.spread:
+        return CountingMethod.LABELS
+    return _axis_counting_method(known.axes[name], name) if name in known.axes else CountingMethod.NUMBERS
+
+
+def _axis_counting_method(axis: AxisWeights, name: str) -> CountingMethod:
+    if isinstance(axis, AnatomyWeights):
+        return CountingMethod.GROUPS
+    if not axis.randomised:
+        return CountingMethod.EXACT
+    try:
+        column_precision(axis, name)
+    except PolicyError:
+        return CountingMethod.NOTHING
+    return CountingMethod.SETS if isinstance(axis, SetWeights) else CountingMethod.ESTIMATES
+
+
+def column_precision(axis: AxisWeights, name: str) -> Precision | None:
+    """Return the precision of counts by one column of an axis, which may couple it with others.
+
+    Raises:
+        PolicyError: RR267 if the released values do not distinguish its categories.
+    """
+    return precision(axis, _category_combinations(axis, name) if len(axis.columns) > 1 else None)
+
+
+def _category_combinations(axis: AxisWeights, name: str) -> Mask:
+    """Return (V, k): the combinations that have each category of a column."""
+    import numpy as np
+
+    place = axis.columns.index(name)
+    own = [cell[place] for cell in axis.original]
+    return np.array([[value == category for category in dict.fromkeys(own)] for value in own], dtype=bool)
 
 
 SHARES = (0.1, 0.5)
@@ -37,16 +111,10 @@ METHOD_TEXT: Mapping[CountingMethod, str] = {
     CountingMethod.WITHHELD: "Nothing can be estimated.",
     CountingMethod.NOTHING: "Nothing can be estimated.",
 }
-_TWO = Context(prec=2, rounding=ROUND_CEILING)
 
 
 def accuracy(release: Release, countings: Mapping[str, CountingMethod]) -> tuple[AccuracyRow, ...]:
-    """Return the expected accuracy of shares: a row for each column with intervals, then those without, by method.
-
-    Args:
-        release: opened; its data are not read.
-        countings: of its columns.
-    """
+    """Return the expected accuracy of shares: a row for each column with intervals, then those without, by method."""
     measured = {name: row for name, how in countings.items() if (row := _accuracy_row(release, name, how)) is not None}
     alike: dict[str, list[str]] = {}
     for name, how in countings.items():
@@ -63,14 +131,9 @@ def _accuracy_row(release: Release, name: str, how: CountingMethod) -> AccuracyR
     found = column_precision(axis, name)
     if found is None:
         return None
-    tenth, half = (half_width_points(found.half_width(share, release.records)) for share in SHARES)
+    tenth, half = (percentage_points_up(found.half_width(share, release.records)) for share in SHARES)
     standing = Standing.EXACT if found.exact else Standing.UPPER_BOUND
     return AccuracyRow(columns_phrase([name]), METHOD_TEXT[how], tenth, half, standing.value)
-
-
-def half_width_points(half_width: float) -> str:
-    """Return a half width in percentage points: two significant digits, rounded up."""
-    return f"± {figure(float(_TWO.create_decimal(Decimal(100 * half_width))))} points"
 
 
 PAGE = "report.html"
@@ -89,12 +152,7 @@ _STEP = 1000
 
 
 def downloads(public: Path, manifest: Manifest) -> tuple[Download, ...]:
-    """Return the files: the data, their descriptions, and release.json, which contains the digests of all.
-
-    Args:
-        public: the folder.
-        manifest: of the release, with the digests of the files except the page's.
-    """
+    """Return the files: the data, their descriptions, and release.json, which contains the digests of all."""
     return tuple(_download_rows(public, manifest))
 
 
@@ -153,21 +211,15 @@ def guarantee_rows(findings: Sequence[Finding]) -> tuple[Promise, ...]:
 
 
 def _guarantee_row(finding: Finding) -> Promise:
-    verdict = "measured" if finding.verdict is None else finding.verdict.value
+    verdict = MEASURED if finding.verdict is None else finding.verdict.value
     told = finding.promise
     if told and finding.given:
         told = f"{told.removesuffix('.')}, {CONDITION}."
-    return Promise(told, f"{finding.model}: {finding.requirement}", verdict)
+    return Promise(told, requirement_title(finding), verdict)
 
 
 def not_guaranteed(manifest: Manifest, rows: Sequence[FindingRow], points: Sequence[str]) -> tuple[str, ...]:
-    """Return the limits of the guarantees: points that need judgement first, then risks that no requirement covers.
-
-    Args:
-        manifest: of the release.
-        rows: of the findings, with the risks that each does not cover.
-        points: that need judgement.
-    """
+    """Return the limits of the guarantees: points that need judgement first, then risks that no requirement covers."""
     return tuple(dict.fromkeys([*points, *_quasi_identifier_sentences(manifest), *_uncovered_sentences(rows)]))
 
 
@@ -187,12 +239,7 @@ def _uncovered_sentences(rows: Sequence[FindingRow]) -> Iterator[str]:
 
 
 def usage(release: Release, countings: Mapping[str, CountingMethod]) -> Usage:
-    """Return the instructions for using the release.
-
-    Args:
-        release: opened; its data are not read.
-        countings: counting method of each of its columns.
-    """
+    """Return the instructions for using the release."""
     by = _example_columns(release, countings)
     form = release.manifest.data.format
     plugins = () if form in CORE_FORMATS else release.manifest.made_with("rrpolicy_formats")
@@ -255,13 +302,11 @@ def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) 
     return tuple((sensitive or estimated or exact)[:1])
 
 
-COLLECTED = "Each record was randomised on the person's own machine before it was sent, and there is no original table."
 SERIES = (
     "It is one of a series: in all of its releases, a value of a person that has not changed is released alike, so "
     "that differences between releases are more certain."
 )
 INTRODUCTION_KEYS = ("licence", "recipients", "release_model")
-TEST = "It was drawn from a test's seed that anybody can know: it protects nobody."
 
 
 def public_section(
@@ -270,14 +315,7 @@ def public_section(
     rows: Sequence[FindingRow],
     points: Sequence[str],
 ) -> Published:
-    """Return the content of the public page alone.
-
-    Args:
-        public: the folder.
-        release: opened; its manifest contains the digests of the files except the page's.
-        rows: of the findings.
-        points: that need judgement.
-    """
+    """Return the content of the public page alone."""
     manifest = release.manifest
     counted = counting_methods(release)
     return Published(
@@ -302,7 +340,7 @@ def _about_sentences(manifest: Manifest) -> Iterator[str]:
     if manifest.test:
         yield TEST
     if manifest.collected is not None:
-        yield COLLECTED
+        yield sentence(COLLECTED)
     if manifest.series is not None:
         yield SERIES
     stated = declared_facts(manifest.governance.context)

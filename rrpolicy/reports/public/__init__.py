@@ -1,1 +1,0 @@
-"""Content of the public page alone: description, usage, accuracy and guarantees."""
