@@ -417,7 +417,7 @@ class Release:
         if deflate:
             refuse_design(self, "`deflate`")
         if spread:
-            from rrpolicy.estimate.association.uniform_within import spread_association
+            from rrpolicy.estimate.association.association import spread_association
 
             table = self.crosstab([row, column], where, target, level, spread=True)
             if table.biased:

@@ -461,7 +461,7 @@ def test_bounds_of_measures_of_two_by_two_are_certain_and_tight(tmp_path, column
         held = values[~np.isnan(values)]
         assert (low[place] <= held + 1e-12).all()
         assert (held <= high[place] + 1e-12).all()
-        if len(held) == len(values) and not measure.dependence:
+        if len(held) == len(values) and not measure.kind.dependence:
             assert (low[place], high[place]) == pytest.approx((values.min(), values.max()))
         assert np.isnan(found.estimate[place]) or low[place] - 1e-12 <= found.estimate[place] <= high[place] + 1e-12
     assert np.isnan(found.conf_int(target="population")).all()

@@ -246,7 +246,7 @@ def test_no_other_method_of_search_goes_beyond_the_ends(counts, keeps, populatio
         assert most <= high / length + 0.03, measure.name
         compared += most >= high / length - 0.03
         # the lower end of a measure of dependence is that of another law
-        if not measure.dependence:
+        if not measure.kind.dependence:
             least = -greatest(region, lambda x, m=measure, c=length: tuple(-v / c for v in m.of(x)), starts)
             assert least >= low / length - 0.03, measure.name
             compared += least <= low / length + 0.03

@@ -1,14 +1,11 @@
-"""How far measures of association reach over a region of tables: the ends of their intervals.
+"""The range of measures of association over a region of tables: the ends of their intervals.
 
 The least and the largest value lie where the region ends, except that a measure of dependence is 0 at independence.
-Rays in all directions find where; a few steps of `rrpolicy.estimate.association.measure_ranges` from the best points
-sharpen it.
+Rays in all directions find these points; a few steps from the best ones sharpen them.
 
-Steps that lead a measure up to where a region of tables ends.
-
-Around a point Q is nearly a quadratic, whose square term is the covariance there, so that the highest point of a slope
-over the region is nearly that of an ellipsoid cut off by the faces of the simplex. Rays to it stay in the face that it
-lies on: a ray through the inside would leave the region before the edge where face and ellipsoid meet, and there the
+Around a point Q is nearly a quadratic, whose square term is the covariance there. So the highest point of a slope over
+the region is nearly that of an ellipsoid cut off by the faces of the simplex. Rays to it stay in the face that it lies
+on: a ray through the inside would leave the region before the edge where face and ellipsoid meet, and there the
 extremes of small cells lie.
 """
 
@@ -21,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 
 from rrpolicy.estimate.association.measures import AssociationMeasure
-from rrpolicy.estimate.association.region import ScoreRegion
+from rrpolicy.estimate.association.region import ScoreRegion, root
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.source.counts import Array
 
@@ -31,14 +28,9 @@ _LENGTHS = (0.4, 1.0)
 
 
 def ascend(region: ScoreRegion, points: Array, at: Array, slopes: Array, cut: float) -> Array:
-    """Return points where the region ends, higher up the slopes if all goes well.
+    """Return points where the region ends, higher up the (n, K) slopes if all goes well.
 
-    Args:
-        region: the tables.
-        points: (P, K) of the region.
-        at: (n, K) some of them.
-        slopes: (n, K) to go up from them.
-        cut: how far above the least distance the region reaches.
+    `points` are (P, K) of the region, `at` (n, K) some of them, and `cut` the distance to which it reaches.
     """
     goals, held = _goals(region, at, slopes, cut)
     goals = np.vstack([at + length * (goals - at) for length in _LENGTHS])
@@ -76,17 +68,10 @@ def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[A
 
 
 def _section_maxima(covariance: Array, centre: Array, radius2: Array, slopes: Array, held: Mask) -> Array:
-    """Return (n, K) the highest points of the sections of ellipsoids with faces.
+    """Return (n, K) the highest points of the sections of ellipsoids with faces, whose `held` cells are empty.
 
     Such a section is an ellipsoid with the covariance given that the face's cells are empty; where there is none, the
-    point of the face that is nearest to the centre.
-
-    Args:
-        covariance: (n, K, K) of the ellipsoids.
-        centre: (n, K) of them.
-        radius2: (n,) squares of their radii, in standard errors.
-        slopes: (n, K) what is high.
-        held: (n, K) the cells that are empty in a face.
+    point of the face that is nearest to the centre. Radii are in standard errors.
     """
     pair = held[:, :, None] & held[:, None]
     free = np.where(held, _RIDGE * np.einsum("nii->ni", covariance) + _RIDGE, 1.0)
@@ -114,13 +99,11 @@ _EXACTLY = 1e3
 
 
 def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
-    """Return how much farther than the nearest table the nearest one is whose rows and columns are independent.
+    """Return the distance of the nearest independent table less that of the nearest table, and the degrees of freedom.
 
-    Gauss and Newton's steps over the logarithms of the margins, in the metric at the nearest table.
-
-    Returns:
-        The difference of the distances, infinite where no table of the region's form is independent; and
-        (rows - 1)(columns - 1), of those that are not known to be empty.
+    The first is infinite where no table of the region's form is independent; the second is (rows - 1)(columns - 1) of
+    the rows and columns that are not known to be empty. Gauss and Newton's steps over the logarithms of the margins, in
+    the metric at the nearest table.
     """
     start, least = region.nearest
     place = np.array(region.cells)
@@ -179,19 +162,13 @@ _SPACE = 3
 
 
 def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure], level: float) -> Array:
-    """Return (measures, 2) the least and the largest value of each measure over a region; infinite if not bounded.
-
-    Args:
-        region: around the corrected table.
-        measures: that are defined for its shape.
-        level: of the intervals.
-    """
+    """Return (measures, 2) the least and the largest value of each measure over a region; infinite if not bounded."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     if region.moves(region.nearest[0]).shape[1] == 0:
         values = _values(region, measures, region.nearest[0][None])
         return np.concatenate([values, values], axis=1)
     found = _ends(region, measures, z**2)
-    dependent = [i for i, m in enumerate(measures) if m.dependence]
+    dependent = [i for i, m in enumerate(measures) if m.kind.dependence]
     if dependent:
         below = _lower_end_distance(region, z)
         if below is None:
@@ -204,7 +181,7 @@ def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure
 def _lower_end_distance(region: ScoreRegion, z: float) -> float | None:
     """Return how far the region reaches for the lower end of a measure of dependence; None if to independence.
 
-    The estimate of a distance is drawn upwards: the square of how far the nearest table is from independence is
+    The estimate of a distance is drawn upwards: the square of the distance of the nearest table from independence is
     noncentral chi-square with (rows - 1)(columns - 1) degrees of freedom, and the lower end is that of this law.
     """
     apart, freedom = distance_to_independence(region)
@@ -227,21 +204,21 @@ def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: floa
     moves = region.moves(origin)
     space = moves.shape[1]
     # rays are spread as wide as the region is: faces may cut off most of what the errors alone would fill
-    shape = _root(np.cov(around.T)) if space <= _SPACE else moves
+    shape = root(np.cov(around.T), _EMPTY) if space <= _SPACE else moves
     slopes = _gradients(region, measures, np.broadcast_to(origin, (len(measures), 1, len(origin)))) @ moves
     steepest = np.vstack([_unit(slopes), -_unit(slopes)])
     rays = [_directions(shape.shape[1]) @ shape.T, steepest @ moves.T, _to_corners(origin, space)]
     points = np.vstack([start[None], region.boundary(origin, np.vstack(rays), cut)])
     values = _values(region, measures, points)
-    ends, rising = _range(values), np.arange(len(measures))
+    ends, rising = _ends_of(values), np.arange(len(measures))
     for _ in range(_ROUNDS):
-        own = values[rising]
-        best = np.stack([_replace_nan(own, np.inf).argmin(axis=1), _replace_nan(own, -np.inf).argmax(axis=1)], axis=1)
+        lowest, highest = _sides(values[rising])
+        best = np.stack([lowest.argmin(axis=1), highest.argmax(axis=1)], axis=1)
         slopes = _gradients(region, [measures[i] for i in rising.tolist()], points[best])
         slopes[::2] *= -1
         more = ascend(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
-        before, ends = ends, _range(values)
+        before, ends = ends, _ends_of(values)
         rising = np.flatnonzero(_still_moving(before, ends))
         if not len(rising):
             break
@@ -249,12 +226,18 @@ def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: floa
     return np.where(ends[:, :1] > ends[:, 1:], np.nan, ends)
 
 
-def _range(values: Array) -> Array:
-    return np.stack([_replace_nan(values, np.inf).min(axis=1), _replace_nan(values, -np.inf).max(axis=1)], axis=1)
+def _sides(values: Array) -> tuple[Array, Array]:
+    """Return values with NaN as infinity, so that their minimum, and their maximum, disregards it."""
+    return np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
+
+
+def _ends_of(values: Array) -> Array:
+    lowest, highest = _sides(values)
+    return np.stack([lowest.min(axis=1), highest.max(axis=1)], axis=1)
 
 
 def _still_moving(before: Array, ends: Array) -> Mask:
-    """Return whose ends a round moved by a part of the interval's length that is worth another round."""
+    """Return which ends a round moved by a part of the interval's length that is worth another round."""
     with np.errstate(invalid="ignore"):
         length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
         return np.asarray(~(np.isfinite(length) & (steps <= _GAIN * length)))
@@ -274,17 +257,6 @@ def _gradients(region: ScoreRegion, measures: Sequence[AssociationMeasure], poin
         for measure, own in zip(measures, points, strict=True):
             found.append(region.gradient(measure.of(region.tables(own))[1]))
     return np.nan_to_num(np.concatenate(found), nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _root(covariance: Array) -> Array:
-    """Return R with R R' a covariance, without directions of none."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > _EMPTY * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _replace_nan(values: Array, instead: float) -> Array:
-    return np.asarray(np.where(np.isnan(values), instead, values))
 
 
 def _unit(rows: Array) -> Array:

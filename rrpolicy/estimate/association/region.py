@@ -1,4 +1,4 @@
-"""Which true tables a release does not contradict, and how far a measure reaches over them.
+"""The true tables that a release does not contradict, and the range of a measure over them.
 
 The region at a level holds the tables x, without negative cells, for which
 
@@ -7,8 +7,8 @@ The region at a level holds the tables x, without negative cells, for which
 with x^ the corrected counts and C_v what an original v adds to their error: S_v of `products` for the population, where
 Q is Pearson's statistic of the released counts, and S_v - e_v e_v' for this table. A measure's interval is the range of
 its values over the region: those that a score test with one degree of freedom does not reject (profile score). The
-error is taken at the table that is tested, not at the estimate, and no table outside the possible is considered, so
-that nothing needs to be normal in the counts; an end where the measure is not bounded over the region is infinite.
+error is taken at the table that is tested, not at the estimate, and only possible tables are considered. So nothing
+needs to be normal in the counts; an end where the measure is not bounded over the region is infinite.
 
 Q is matrix-fractional in x, hence convex, and so is the region: each ray from a point inside leaves it once.
 """
@@ -37,8 +37,8 @@ class ScoreRegion:
     """The tables around a corrected table, by their distance Q.
 
     Attributes:
-        shape: rows and columns of the table.
-        cells: (K,) where each of the first unknowns stands in it; an unknown more is whoever is in no cell.
+        cells: (K,) the cell of the table that each of the first unknowns is; one more unknown counts records in no
+            cell.
         estimate: (K or K + 1,) corrected counts.
         parts: (K or K + 1, ...) C_v of each unknown.
         fixed: whether the total of all unknowns is fixed without being part of the error, as a population's is.
@@ -57,7 +57,7 @@ class ScoreRegion:
 
     @cached_property
     def _reduced(self) -> tuple[Array, Array]:
-        """Return (K, b) a basis of what can err, and (K, b, b) C_v in it; other contrasts are known exactly."""
+        """Return (K, b) a basis of the contrasts with errors, and (K, b, b) C_v in it; others are known exactly."""
         values, vectors = np.linalg.eigh(self.parts.mean(axis=0))
         basis = vectors[:, values > _SINGULAR * max(values[-1], 0.0)]
         return basis, basis.T @ self.parts @ basis
@@ -75,7 +75,7 @@ class ScoreRegion:
         return (error * score).sum(axis=1), -2 * score @ basis.T - own
 
     def _score(self, points: Array) -> tuple[Array, Array]:
-        """Return (P, b) the errors of points in the basis, and what the inverse of their covariance makes of them."""
+        """Return (P, b) the errors of points in the basis, and the product of their inverse covariance with them."""
         basis, parts = self._reduced
         spread = np.tensordot(points, parts, axes=1)
         ridge = _RIDGE * np.maximum(np.trace(spread, axis1=1, axis2=2), _RIDGE)
@@ -92,9 +92,7 @@ class ScoreRegion:
 
     def moves(self, at: Array) -> Array:
         """Return (K, d) M with M M' the covariance of the corrected counts if a table is the true one."""
-        values, vectors = np.linalg.eigh(self.covariance(at[None])[0])
-        kept = values > _SINGULAR * max(values[-1], 0.0)
-        return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
+        return root(self.covariance(at[None])[0], _SINGULAR)
 
     @cached_property
     def nearest(self) -> tuple[Array, float]:
@@ -110,14 +108,10 @@ class ScoreRegion:
         return x, float(self.distance(x[None])[0])
 
     def boundary(self, origin: Array, rays: Array, cut: float) -> Array:
-        """Return (P, K) where rays leave the region Q - min Q <= cut.
+        """Return (P, K) the points where rays leave the region Q - min Q <= cut; rays without length do not move.
 
-        Newton's steps on a convex function come back from outside without crossing the root.
-
-        Args:
-            origin: (K,) or (P, K) tables inside.
-            rays: (P, K) directions; those without length stay where they are.
-            cut: how far above the least distance the region reaches.
+        Newton's steps on a convex function come back from outside without crossing the root. `origin` is (K,) or (P, K)
+        tables inside.
         """
         limit = self.nearest[1] + cut
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -134,7 +128,7 @@ class ScoreRegion:
         return found
 
     def _leaving(self, origin: Array, rays: Array, end: Array, limit: float) -> Array:
-        """Return where rays that end outside of the region leave it."""
+        """Return the points where rays that end outside the region leave it."""
         value, gradient = self.sloping(origin)
         slope = (gradient * rays).sum(axis=1)
         # the square term of a quadratic with this value and slope that reaches the length of each ray in its metric
@@ -157,7 +151,7 @@ class ScoreRegion:
         return np.asarray(np.maximum(origin + t[:, None] * rays, 0.0))
 
     def tables(self, points: Array) -> Array:
-        """Return (P, rows, columns) the tables that points stand for."""
+        """Return (P, rows, columns) the tables of (P, K) points."""
         out = np.zeros((len(points), self.shape[0] * self.shape[1]))
         out[:, list(self.cells)] = points[:, : len(self.cells)]
         return out.reshape(-1, *self.shape)
@@ -180,9 +174,9 @@ def score_region(
         cross: (cells, cells) sums over released records of the products of their weights.
         known: (rows, columns) cells that are known to be empty.
         records: N.
-        everybody: whether every record is in one of the cells; else the rest is an unknown of its own, with the error
-            that is left of `cross`.
-        population: whether the population is asked for, of which the table is a random sample.
+        everybody: whether every record is in one of the cells; else the rest is a separate unknown, with the error that
+            is left of `cross`.
+        population: whether the table is a random sample of the population that is estimated.
     """
     cells = np.flatnonzero(~known.reshape(-1))
     x, parts = estimate.reshape(-1)[cells], products[np.ix_(cells, cells, cells)]
@@ -203,9 +197,7 @@ def score_region(
 def _with_rest(products: Array, mean: Array) -> Array:
     """Return E[w w'] with one weight more, that of the rest: 1 - sum w.
 
-    Args:
-        products: (K, K) E[w w'] given where the original is.
-        mean: (K,) E[w] likewise: 1 in its own cell.
+    `mean` is (K,) E[w] for the same original cell: 1 in that cell.
     """
     beside = mean - products.sum(axis=1)
     corner = 1 - 2 * mean.sum() + products.sum()
@@ -227,3 +219,10 @@ def _least_distance(x: Array, moves: Array) -> Array:
     if rest[-1] >= -_SINGULAR:
         return np.asarray(np.maximum(x, 0.0))
     return np.asarray(np.maximum(x + moves @ (-rest[:-1] / rest[-1]), 0.0))
+
+
+def root(covariance: Array, least: float) -> Array:
+    """Return R with R R' a covariance, without directions of at most a share `least` of the largest variance."""
+    values, vectors = np.linalg.eigh(covariance)
+    positive = values > least * max(values[-1], 0.0)
+    return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))

@@ -261,18 +261,37 @@ def assemble(
     notes: Sequence[str] = (),
     **own: Any,
 ) -> _E:
-    """Return a result of some kind, with `notes` before those of the inference and `own` for the kind's own fields."""
-    doubts = found.doubts(level, target)
+    """Return estimates by groups, with `notes` before those of the inference and `own` for the kind's own fields."""
+    scope = {
+        "where": where,
+        "target": target,
+        "level": level,
+        "records": release.records,
+        "max_records": release.max_records,
+        "sample": found.sample,
+    }
+    return result_of(kind, scope, grouping.by, grouping.keys, found, notes=notes, **own)
+
+
+def result_of(
+    kind: Callable[..., _E],
+    scope: Mapping[str, Any],
+    by: tuple[str, ...],
+    keys: tuple[Mapping[str, Value], ...],
+    found: Inference,
+    *,
+    notes: Sequence[str] = (),
+    **own: Any,
+) -> _E:
+    """Return a result of some kind; `scope` has the fields that `Result.scope` of a table has."""
+    target: Target = scope["target"]
+    doubts = found.doubts(scope["level"], target)
     if found.released is not None:
         doubts = ((FEW_RECORDS, rests_on_few_records(found.released, found.errors[target])), *doubts)
     return kind(
-        where=where,
-        target=target,
-        level=level,
-        records=release.records,
-        max_records=release.max_records,
-        by=grouping.by,
-        keys=grouping.keys,
+        **scope,
+        by=by,
+        keys=keys,
         estimate=found.estimate,
         errors=found.errors,
         range=found.within,
@@ -281,7 +300,6 @@ def assemble(
         flags=flags_of(doubts),
         covariance=found.covariance,
         released=found.released,
-        sample=found.sample,
         notes=(*notes, *found.notes, *(found.sample.notes if found.sample else ())),
         **own,
     )
