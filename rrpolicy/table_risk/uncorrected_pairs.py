@@ -10,8 +10,7 @@ import numpy as np
 from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.estimate.uncorrected.conditions import MatrixKnowledge
-from rrpolicy.estimate.uncorrected.release_validity import what_holds_of_pair
+from rrpolicy.estimate.uncorrected.release_validity import MatrixKnowledge, what_holds_of_pair
 from rrpolicy.estimate.uncorrected.validity_table import Holds
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.counts import Array

@@ -1,12 +1,12 @@
-"""Which analyses of the released data, uncorrected, stay valid (Guo 2010, chapter 4).
+"""A table of the analyses of released data that are valid without correction (Guo 2010, chapter 4).
 
-What is said of measures and orders holds for expected released proportions; a single release fluctuates around them.
+Statements on measures and orders hold for expected released proportions; a single release fluctuates around them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -38,14 +38,14 @@ NOTE = (
 
 @frozen
 class Statement:
-    """What holds for one kind of analysis.
+    """The verdict on one kind of analysis.
 
     Attributes:
         analysis: in words.
-        columns: which columns it speaks of; empty for any.
+        columns: the columns that it is about; empty for any.
         verdict: see `MEANING`.
         because: the reason, in a sentence.
-        released: what is computed of the table at hand, uncorrected, by name; NaN where an empty cell leaves a measure
+        released: numbers of the table at hand, uncorrected, by name; NaN where an empty cell leaves a measure
             undefined. Empty where no table was counted.
     """
 
@@ -58,11 +58,11 @@ class Statement:
 
 @frozen(slots=False)
 class Holds:
-    """What holds on the released data as they are.
+    """The analyses of the uncorrected released data with their verdicts.
 
     Attributes:
         statements: one for each kind of analysis.
-        table: which table was counted, in words; "" if none was.
+        table: the table that was counted, in words; "" if none was.
     """
 
     statements: tuple[Statement, ...] = field()
@@ -75,7 +75,7 @@ class Holds:
         return pd.DataFrame([{**_row(s), "columns": ", ".join(s.columns)} for s in self.statements])
 
     def to_dict(self) -> dict[str, Json]:
-        """Return plain data; numbers that are not there are null."""
+        """Return plain data; missing numbers are null."""
         return {
             "schema": "rrpolicy.what-holds/1",
             "table": self.table or None,
@@ -87,12 +87,19 @@ class Holds:
         """Return the statements as CSV with a header; `formulas` as for other results."""
         from rrpolicy.estimate.results.text import csv
 
-        rows = [
-            _row(s) | {"columns": ", ".join(s.columns), "released": _format_exactly(s.released)}
-            for s in self.statements
-        ]
-        names = ("analysis", "columns", "verdict", "because", "released")
-        return csv({name: [row[name] for row in rows] for name in names}, formulas)
+        columns: dict[str, list[str]] = {
+            "analysis": [s.analysis for s in self.statements],
+            "columns": [", ".join(s.columns) for s in self.statements],
+            "verdict": [s.verdict for s in self.statements],
+            "because": [s.because for s in self.statements],
+            "released": [
+                ", ".join(
+                    f"{name} = {value if math.isfinite(value) else 'undefined'}" for name, value in s.released.items()
+                )
+                for s in self.statements
+            ],
+        }
+        return csv(columns, formulas)
 
     def summary(self) -> str:
         """Return the statements as text, by verdict."""
@@ -102,7 +109,8 @@ class Holds:
             if chosen:
                 lines += [f"{verdict}: {meaning}"]
                 for s in chosen:
-                    lines += [f"  - {s.analysis}{_list_columns(s.columns)}: {s.because}"]
+                    named = f" ({', '.join(s.columns)})" if s.columns else ""
+                    lines += [f"  - {s.analysis}{named}: {s.because}"]
                     lines += [f"    as released: {_format_computed(s.released)}"] if s.released else []
         compared = any(s.verdict in {"never larger", "order kept"} for s in self.statements)
         return "\n".join(map(line, [*lines, *([f"note: {NOTE}"] if compared else [])]))
@@ -111,16 +119,8 @@ class Holds:
         """Return the statements as an HTML table by verdict, for notebooks."""
         names = ["verdict", "analysis", "columns", "because", *(["as released"] if self.table else [])]
         cells = [
-            [
-                verdict,
-                s.analysis,
-                ", ".join(s.columns),
-                s.because,
-                *([_format_computed(s.released)] if self.table else []),
-            ]
-            for verdict in MEANING
-            for s in self.statements
-            if s.verdict == verdict
+            [s.verdict, s.analysis, ", ".join(s.columns), s.because, _format_computed(s.released)][: len(names)]
+            for s in sorted(self.statements, key=lambda s: list(MEANING).index(s.verdict))
         ]
         used = dict.fromkeys(row[0] for row in cells)
         head = ["What holds of the released data, uncorrected", *([self.table] if self.table else [])]
@@ -138,21 +138,12 @@ def _row(statement: Statement) -> dict[str, Json]:
     }
 
 
-def _list_columns(columns: Sequence[str]) -> str:
-    return f" ({', '.join(columns)})" if columns else ""
-
-
 def _format_computed(released: Mapping[str, float]) -> str:
-    """Return what was computed as people read it."""
+    """Return the computed numbers as people read them."""
 
-    def told(name: str, value: float) -> str:
+    def shown(name: str, value: float) -> str:
         if not math.isfinite(value):
             return f"{name} = undefined"
         return describe_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
 
-    return ", ".join(told(name, value) for name, value in released.items())
-
-
-def _format_exactly(released: Mapping[str, float]) -> str:
-    """Return the same with every digit, for files."""
-    return ", ".join(f"{name} = {value if math.isfinite(value) else 'undefined'}" for name, value in released.items())
+    return ", ".join(shown(name, value) for name, value in released.items())
