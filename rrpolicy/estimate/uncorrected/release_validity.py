@@ -285,7 +285,7 @@ def _pair_statements(x: Array, row: MatrixKnowledge, column: MatrixKnowledge) ->
         if known.randomised:
             yield from _equal_frequencies([known], margin)
     tested = released_table_test((names[0], names[1]), None, x)
-    computed = {"chi2": tested.statistic, "df": float(tested.df), "p_value": tested.p_value}
+    computed: Mapping[str, float] = {"chi2": tested.statistic, "df": float(tested.df), "p_value": tested.p_value}
     because = f"{_INDEPENDENT}; {tested.remark}" if tested.remark else _INDEPENDENT
     yield Statement("chi-square test of independence", names, "level kept", because, computed)
     for bound in BOUNDS:
