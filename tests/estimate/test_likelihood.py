@@ -82,7 +82,7 @@ def test_shares_that_a_model_expects_give_its_coefficients_and_errors_are_the_cu
         ]
     )
     cells = np.arange(4 * (len(beta) + 1))
-    told = made.told(beta, pi, 1000.0, cells // (len(beta) + 1), cells % (len(beta) + 1))
+    told = made.with_errors(beta, pi, 1000.0, cells // (len(beta) + 1), cells % (len(beta) + 1))
     assert told is not None
     expected = np.sqrt(np.diag(np.linalg.inv(information))[: beta.size] / 1000)
     assert told.errors(np.eye(beta.size))[0]["population"] == pytest.approx(expected, rel=2e-3)

@@ -1,4 +1,4 @@
-"""From a formula to the columns that a model is of, and what each original cell has in its equations."""
+"""The columns of a model from its formula, and the equations' terms of each original cell."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ MISSING = "missing"
 
 @frozen(slots=False)
 class Formula:
-    """What is modelled by what.
+    """Outcome and covariates of a model.
 
     Attributes:
-        outcome: a column, as it was written.
-        covariates: columns of the right side, as they were written, each once.
-        right: the right side, odd names of columns replaced by words that stand for them.
+        outcome: a column, unchanged.
+        covariates: columns of the right side, unchanged, each once.
+        right: the right side, with words in place of odd names of columns.
         odd: these words, each with its column.
     """
 
@@ -109,15 +109,12 @@ class CovariateDesign:
     def of(
         cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
     ) -> CovariateDesign:
-        """Make the design of cells.
+        """Return the design of cells, given by the names of the formula.
 
-        Args:
-            formula: as read.
-            cells: what each is of, by the names of the formula.
-            domains: the categories of each covariate, in order; the first of text is what others are compared with.
+        The domains have the categories of each covariate, in order; the first of text is the reference.
 
         Raises:
-            PolicyError: RR541 for a term that cannot be computed, or that depends on how often values occur.
+            PolicyError: RR541 for a term that cannot be computed, or that depends on the frequencies of values.
         """
         import formulaic
         from formulaic.errors import FormulaicError
@@ -153,11 +150,7 @@ class CovariateDesign:
         return cls(terms, matrix, frame, formula, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
-        """Return (rows, terms) for other rows of covariates, of the same kinds.
-
-        Raises:
-            PolicyError: RR542 for a number that a term takes for a category, and that is none.
-        """
+        """Return (rows, terms) for other rows of the same covariates (RR542 for a number without a category)."""
         from formulaic.errors import DataMismatchWarning
 
         with warnings.catch_warnings():
@@ -174,7 +167,7 @@ def _rename_to_identifiers(frame: pd.DataFrame, formula: Formula) -> pd.DataFram
 
 
 def _as_categories(term: str, domains: Mapping[str, Sequence[Value]]) -> str:
-    """Return the name of a term with numbers as their categories read: `C(age)[T.1]`, where a frame has 1.0."""
+    """Return the name of a term with numbers spelled as their categories: `C(age)[T.1]`, where a frame has 1.0."""
     numbers = {str(float(v)): str(v) for domain in domains.values() if is_numeric(domain) for v in domain}
     return re.sub(r"\[(T\.)?([^][]+)\]", lambda found: f"[{found[1] or ''}{numbers.get(found[2], found[2])}]", term)
 

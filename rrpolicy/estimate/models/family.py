@@ -1,174 +1,103 @@
-"""Families of regression models: what is expected of the outcome, and how much a coefficient moves it.
+"""Families of regression models: the expectation of the outcome, and its derivatives by the linear predictors.
 
 All have their canonical link, so that a record's score is the residual times its covariates (McCullagh, Nelder 1989,
-section 2.5), and coefficients of several equations stand in one vector, equation by equation.
+section 2.5). Coefficients of several equations are one vector, equation by equation.
 """
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from rrpolicy.frozen_dataclass import frozen
 
+if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
-
 _MOST = 700.0
-"""Beyond it an exponential is no number."""
+"""Beyond it an exponential is not finite."""
 
 
-class RegressionFamily(ABC):
-    """An outcome's law given what is predicted of it.
+@frozen(slots=False)
+class RegressionFamily:
+    """The law of an outcome given its linear predictors.
 
     Attributes:
-        link: what is linear in the covariates, in words.
-        shares: whether what is expected are shares of the outcome's categories, which add up to 1.
-        least: the smallest number that an outcome can be.
+        link: the function of the expectation that is linear in the covariates, in words.
+        mean: (cells, equations) linear predictors -> (cells, equations) expectations.
+        slope: expectations -> (cells, equations, equations) their derivative by the linear predictors.
+        bend: expectations -> (cells, equations, equations, equations) the derivative of `slope`.
+        likelihood: outcomes, predictors -> (cells,) log-likelihoods, without terms that no coefficient changes.
+        shares: whether expectations are shares of the outcome's categories, which add up to 1.
+        least: the smallest possible outcome.
     """
 
-    link: ClassVar[str]
-    shares: ClassVar[bool] = False
-    least: ClassVar[float] = -math.inf
-
-    @abstractmethod
-    def mean(self, eta: Array) -> Array:
-        """Return (cells, equations) what is expected, of as many linear predictors."""
-
-    @abstractmethod
-    def slope(self, mean: Array) -> Array:
-        """Return (cells, equations, equations) the derivative of the mean by the linear predictors."""
-
-    @abstractmethod
-    def bend(self, mean: Array) -> Array:
-        """Return (cells, equations, equations, equations) the derivative of `slope` by the linear predictors."""
-
-    @abstractmethod
-    def likelihood(self, y: Array, eta: Array) -> Array:
-        """Return (cells,) log-likelihoods of outcomes, but for what no coefficient changes."""
+    link: str
+    mean: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    bend: Callable[[Array], Array]
+    likelihood: Callable[[Array, Array], Array]
+    shares: bool = False
+    least: float = -math.inf
 
 
-class _SingleEquation(RegressionFamily):
-    """One equation."""
-
-    @abstractmethod
-    def _variance(self, mean: Array) -> Array: ...
-
-    def slope(self, mean: Array) -> Array:
-        """Return the variance function, which the canonical link makes the derivative."""
-        return self._variance(mean)[:, :, None]
-
-    @abstractmethod
-    def _bend(self, mean: Array) -> Array: ...
-
-    def bend(self, mean: Array) -> Array:
-        """Return the derivative of the variance function, times the slope."""
-        return self._bend(mean)[:, :, None, None]
+def _shares(eta: Array) -> Array:
+    """Return the shares of the categories but the first."""
+    top = np.maximum(eta.max(axis=1, keepdims=True), 0)
+    raised, first = np.exp(eta - top), np.exp(-top)
+    return np.asarray(raised / (first + raised.sum(axis=1, keepdims=True)))
 
 
-class Gaussian(_SingleEquation):
-    """A number, of constant variance: least squares."""
-
-    link = "mean"
-
-    def mean(self, eta: Array) -> Array:
-        """Return the linear predictor."""
-        return eta
-
-    def _variance(self, mean: Array) -> Array:
-        return np.ones_like(mean)
-
-    def _bend(self, mean: Array) -> Array:
-        return np.zeros_like(mean)
-
-    def likelihood(self, y: Array, eta: Array) -> Array:
-        """Return half the negative squares."""
-        return np.asarray(-((y - eta) ** 2).sum(axis=1) / 2)
+def _share_slope(mean: Array) -> Array:
+    """Return diag(m) - m m'."""
+    return mean[:, :, None] * np.eye(mean.shape[1]) - mean[:, :, None] * mean[:, None, :]
 
 
-class Binomial(_SingleEquation):
-    """Yes or no."""
-
-    link = "logarithm of the odds"
-    shares = True
-
-    def mean(self, eta: Array) -> Array:
-        """Return the share of yes."""
-        return np.asarray(1 / (1 + np.exp(-np.clip(eta, -_MOST, _MOST))))
-
-    def _variance(self, mean: Array) -> Array:
-        return mean * (1 - mean)
-
-    def _bend(self, mean: Array) -> Array:
-        return mean * (1 - mean) * (1 - 2 * mean)
-
-    def likelihood(self, y: Array, eta: Array) -> Array:
-        """Return Bernoulli's."""
-        return np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1))
+def _share_bend(mean: Array) -> Array:
+    """Return d slope_ab / d eta_c = [a = b] slope_ac - slope_ac m_b - m_a slope_bc."""
+    slope = _share_slope(mean)
+    same = np.eye(mean.shape[1])[None, :, :, None] * slope[:, :, None, :]
+    return np.asarray(same - slope[:, :, None, :] * mean[:, None, :, None] - mean[:, :, None, None] * slope[:, None])
 
 
-class Poisson(_SingleEquation):
-    """A number of events."""
-
-    link = "logarithm of the mean"
-    least = 0.0
-
-    def mean(self, eta: Array) -> Array:
-        """Return the mean."""
-        return np.asarray(np.exp(np.minimum(eta, _MOST)))
-
-    def _variance(self, mean: Array) -> Array:
-        return mean
-
-    def _bend(self, mean: Array) -> Array:
-        return mean
-
-    def likelihood(self, y: Array, eta: Array) -> Array:
-        """Return Poisson's."""
-        return np.asarray((y * eta - np.exp(np.minimum(eta, _MOST))).sum(axis=1))
-
-
-class Multinomial(RegressionFamily):
-    """One of several categories; an equation for each but the first."""
-
-    link = "logarithm of the odds against the first category"
-    shares = True
-
-    def mean(self, eta: Array) -> Array:
-        """Return the shares of the categories but the first."""
-        raised = np.exp(eta - np.maximum(eta.max(axis=1, keepdims=True), 0))
-        first = np.exp(-np.maximum(eta.max(axis=1, keepdims=True), 0))
-        return np.asarray(raised / (first + raised.sum(axis=1, keepdims=True)))
-
-    def slope(self, mean: Array) -> Array:
-        """Return diag(m) - m m'."""
-        return mean[:, :, None] * np.eye(mean.shape[1]) - mean[:, :, None] * mean[:, None, :]
-
-    def bend(self, mean: Array) -> Array:
-        """Return d slope_ab / d eta_c = [a = b] slope_ac - slope_ac m_b - m_a slope_bc."""
-        slope = self.slope(mean)
-        same = np.eye(mean.shape[1])[None, :, :, None] * slope[:, :, None, :]
-        return np.asarray(
-            same - slope[:, :, None, :] * mean[:, None, :, None] - mean[:, :, None, None] * slope[:, None]
-        )
-
-    def likelihood(self, y: Array, eta: Array) -> Array:
-        """Return that of one draw."""
-        whole = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
-        top = whole.max(axis=1)
-        return np.asarray((y * eta).sum(axis=1) - top - np.log(np.exp(whole - top[:, None]).sum(axis=1)))
+def _share_likelihood(y: Array, eta: Array) -> Array:
+    whole = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
+    top = whole.max(axis=1)
+    return np.asarray((y * eta).sum(axis=1) - top - np.log(np.exp(whole - top[:, None]).sum(axis=1)))
 
 
 FAMILIES: Mapping[str, RegressionFamily] = {
-    "gaussian": Gaussian(),
-    "binomial": Binomial(),
-    "poisson": Poisson(),
-    "multinomial": Multinomial(),
-}
+    "gaussian": RegressionFamily(
+        "mean",
+        mean=lambda eta: eta,
+        slope=lambda mean: np.ones_like(mean)[:, :, None],
+        bend=lambda mean: np.zeros_like(mean)[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray(-((y - eta) ** 2).sum(axis=1) / 2),
+    ),
+    "binomial": RegressionFamily(
+        "logarithm of the odds",
+        mean=lambda eta: np.asarray(1 / (1 + np.exp(-np.clip(eta, -_MOST, _MOST)))),
+        slope=lambda mean: (mean * (1 - mean))[:, :, None],
+        bend=lambda mean: (mean * (1 - mean) * (1 - 2 * mean))[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1)),
+        shares=True,
+    ),
+    "poisson": RegressionFamily(
+        "logarithm of the mean",
+        mean=lambda eta: np.asarray(np.exp(np.minimum(eta, _MOST))),
+        slope=lambda mean: mean[:, :, None],
+        bend=lambda mean: mean[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray((y * eta - np.exp(np.minimum(eta, _MOST))).sum(axis=1)),
+        least=0.0,
+    ),
+    "multinomial": RegressionFamily(
+        "logarithm of the odds against the first category",
+        _shares, _share_slope, _share_bend, _share_likelihood, shares=True,
+    ),
+}  # fmt: skip
 
 
 _SINGULAR = 1e-9

@@ -4,16 +4,16 @@ With W_i(cell) the weight of a released record i for the original cell of outcom
 
     sum_cell T(cell) score(cell; beta) = 0,   T = sum_i W_i,
 
-has at the true beta the expectation that the score of the original records has, whatever was randomised (Nakamura 1990;
-Stefanski 1989). The sandwich H^-1 (sum_i psi_i psi_i') H^-1, psi_i = sum_cell W_i(cell) score(cell; beta), holds the
-error of the draw and that of the sample; for this table's own coefficients sum_cell T score score' is taken off, which
-is what the squares are expected to be without randomisation. The cost goes with cells, not with records.
+has at the true beta the expectation that the score of the original records has, for any randomisation (Nakamura 1990;
+Stefanski 1989). The sandwich H^-1 (sum_i psi_i psi_i') H^-1, psi_i = sum_cell W_i(cell) score(cell; beta), includes the
+error of the draw and that of the sample. For this table's own coefficients sum_cell T score score' is subtracted, the
+expectation of the squares without randomisation. The cost is proportional to cells, not to records.
 """
 
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -47,7 +47,6 @@ class ScoreRoot:
         counts: (cells,) of the table.
         X: (cells, terms).
         Y: (cells, equations) outcomes.
-        family: of the outcome.
     """
 
     beta: Array
@@ -60,14 +59,14 @@ class ScoreRoot:
 
     @property
     def influence(self) -> Array:
-        """Return (parameters, cells) how far a record of each cell moves each coefficient."""
+        """Return (parameters, cells) the change of each coefficient by one record of each cell."""
         return np.asarray(np.linalg.solve(self.information, self.scores))
 
 
 def solve_score(  # noqa: PLR0917 what a model is of
     counts: Array, X: Array, Y: Array, family: RegressionFamily, start: Array | None = None, free: Mask | None = None
 ) -> ScoreRoot | None:
-    """Return where the score of a table vanishes, by Newton's method; None where it has no such place at hand.
+    """Return the root of the score of a table, by Newton's method; None where it has none at hand.
 
     Args:
         counts: (cells,) some may be negative.
@@ -109,60 +108,32 @@ def _value(counts: Array, X: Array, Y: Array, family: RegressionFamily, beta: Ar
     return found if np.isfinite(found) else -np.inf
 
 
-class RegressionFit(Protocol):
-    """A fitted model.
-
-    Attributes:
-        beta: (equations, terms).
-        counts: (cells,) how many records each original cell is estimated to have.
-    """
-
-    @property
-    def beta(self) -> Array:  # noqa: D102 said above
-        ...
-
-    @property
-    def counts(self) -> Array:  # noqa: D102 said above
-        ...
-
-    def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors of what depends on the coefficients, and on how many records each cell has.
-
-        Args:
-            by_beta: (functions, parameters) derivatives by the coefficients.
-            by_cells: (functions, cells) derivatives by the counts; the same for all cells with the same covariates.
-
-        Returns:
-            each (functions,); and where the population's stand in for this table's, whose variance came out negative.
-        """
-        ...
-
-
 @frozen(slots=False)
 class Scores:
-    """Coefficients at which the corrected score vanishes, with the sandwich; a `Fit`.
-
-    Attributes:
-        solved: the coefficients.
-        table: the corrected counts by outcome and covariates.
-    """
+    """Coefficients at which the corrected score vanishes, with the sandwich."""
 
     solved: ScoreRoot = field(repr=False)
     table: Crosstab = field(repr=False)
 
     @property
     def beta(self) -> Array:
-        """Return (equations, terms)."""
+        """Return (equations, terms) coefficients."""
         return self.solved.beta
 
     @property
     def counts(self) -> Array:
-        """Return (cells,) the corrected counts."""
+        """Return (cells,) the corrected counts by outcome and covariates."""
         return self.table.moment.reshape(-1)
 
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors; see `Fit.errors`."""
+        """Return (functions,) standard errors of functions of the coefficients and of the cells' numbers of records.
+
+        Args:
+            by_beta: (functions, parameters) derivatives by the coefficients.
+            by_cells: (functions, cells) derivatives by the counts; equal for all cells with the same covariates.
+
+        Returns:
+            also (functions,) where the population's replace this table's, whose variance came out negative.
+        """
         functions = by_beta @ self.solved.influence
-        if by_cells is not None:
-            functions = functions + by_cells
-        return self.table.errors_of(functions)
+        return self.table.errors_of(functions if by_cells is None else functions + by_cells)
