@@ -1,4 +1,4 @@
-"""What rules are made of: items, each a category of a column, and what a record weighs in the count of each."""
+"""The items of rules, each a category of a column, and the weight of a record in the count of each."""
 
 from __future__ import annotations
 
@@ -28,13 +28,12 @@ class Items:
     `more` than that.
 
     Attributes:
-        names: column and category of each.
-        axes: (items,) the axis of each, as a place among those that transactions are read by; items of one axis are in
-            no rule together.
+        axes: (items,) the number of the axis of each among those that transactions are read by; items of one axis are
+            in no rule together.
         base: (items,).
         more: (items, most rows); 0 where an item has fewer.
         rows: (items, most rows) places among the rows of the transactions; 0 where an item has fewer.
-        asked: (items,) the axis of the condition that an item is of, as a place among those; -1 for none.
+        asked: (items,) the number of the axis of the condition that an item is part of; -1 for none.
     """
 
     names: tuple[Name, ...]
@@ -53,18 +52,12 @@ class Items:
     def picked(self, places: Sequence[int]) -> Items:
         """Return some of the items, by their places in order."""
         chosen = list(places)
-        return Items(
-            tuple(self.names[i] for i in chosen),
-            self.axes[chosen],
-            self.base[chosen],
-            self.more[chosen],
-            self.rows[chosen],
-            self.asked[chosen],
-        )
+        names, (base, more) = tuple(self.names[i] for i in chosen), (self.base[chosen], self.more[chosen])
+        return Items(names, self.axes[chosen], base, more, self.rows[chosen], self.asked[chosen])
 
     @classmethod
     def plain(cls, names: Sequence[Name], axes: Ints) -> Items:
-        """Return items that are counted as they stand, each by the row of its own place."""
+        """Return items that are counted without correction, each by the row of its own place."""
         size = len(names)
         own, none = np.arange(size)[:, None], np.full(size, -1)
         return cls(tuple(names), axes, np.zeros(size), np.ones((size, 1)), own, none)
@@ -72,12 +65,7 @@ class Items:
 
 @frozen(slots=False)
 class BitRow:
-    """One row of bits: the records whose released cell of an axis is one of some.
-
-    Attributes:
-        axis: place of the axis.
-        cells: (released cells,) which of them.
-    """
+    """One row of bits: the records whose released cell of an axis is one of some `cells` (released cells,)."""
 
     axis: int
     cells: Mask = field(repr=False)
@@ -92,44 +80,28 @@ def make_items(
 ) -> tuple[Items, tuple[BitRow, ...]]:
     """Return the items of some columns, and the rows of bits that they are counted by.
 
-    Args:
-        columns: of the release.
-        axes: of the columns, each once.
-        names: exact names of the columns.
-        condition: items have the categories that it leaves.
-        present: of a column that has one of these categories, the only ones that are items; None for every category.
+    Items have the categories that the condition leaves. A column with a category in `present` has only those as items.
 
     Raises:
         PolicyError: RR277 if no column has a category that is `present`; RR267 where weights cannot be solved.
     """
-    rows: dict[tuple[int, bytes], int] = {}
-    found: list[BitRow] = []
+    known: dict[tuple[int, bytes], tuple[int, BitRow]] = {}
     items: list[tuple[Name, int, float, list[tuple[int, float]], int]] = []
     asked = {axis: place for place, axis in enumerate(condition.masks)}
-    only = set(map(category_text, present or ()))
-    met: set[str] = set()
+    only, met = set(map(category_text, present or ())), set[str]()
     place_of = {id(axis): place for place, axis in enumerate(axes)}
     for name in names:
         axis = columns.axis(name)
-        place = place_of[id(axis)]
         group, mask = groups_of(axis, (name,), condition)
         weights = axis.table if mask is None else axis.solve(mask)
         labels = [value for (value,) in group.labels]
         own = {category_text(value) for value in labels} & only
         met |= own
         for label, weight in zip(labels, weights.T, strict=True):
-            if own and category_text(label) not in own:
-                continue
-            values, of, cells = np.unique(weight, return_inverse=True, return_counts=True)
-            base = int(cells.argmax())
-            added = []
-            for i in np.flatnonzero(np.arange(values.size) != base):
-                row = BitRow(place, np.asarray(of == i))
-                number = rows.setdefault((place, row.cells.tobytes()), len(found))
-                if number == len(found):
-                    found.append(row)
-                added.append((number, float(values[i] - values[base])))
-            items.append(((name, label), place, float(values[base]), added, asked.get(id(axis), -1)))
+            if not own or category_text(label) in own:
+                place = place_of[id(axis)]
+                base, added = _split_weights(weight, place, known)
+                items.append(((name, label), place, base, added, asked.get(id(axis), -1)))
     absent = sorted(only - met)
     if absent:
         message = f"no column has the category {absent[0]!r}"
@@ -137,14 +109,28 @@ def make_items(
     most = max((len(added) for *_, added, _ in items), default=0)
     padded = [[*added, *[(0, 0.0)] * (most - len(added))] for *_, added, _ in items]
     shape = (len(items), most)
-    return (
-        Items(
-            tuple(item[0] for item in items),
-            np.array([item[1] for item in items], np.int64),
-            np.array([item[2] for item in items], np.float64),
-            np.array([[more for _, more in added] for added in padded], np.float64).reshape(shape),
-            np.array([[row for row, _ in added] for added in padded], np.int64).reshape(shape),
-            np.array([item[4] for item in items], np.int64),
-        ),
-        tuple(found),
+    found = Items(
+        tuple(item[0] for item in items),
+        np.array([item[1] for item in items], np.int64),
+        np.array([item[2] for item in items], np.float64),
+        np.array([[more for _, more in added] for added in padded], np.float64).reshape(shape),
+        np.array([[row for row, _ in added] for added in padded], np.int64).reshape(shape),
+        np.array([item[4] for item in items], np.int64),
     )
+    return found, tuple(row for _, row in known.values())
+
+
+def _split_weights(
+    weights: Array, place: int, known: dict[tuple[int, bytes], tuple[int, BitRow]]
+) -> tuple[float, list[tuple[int, float]]]:
+    """Return the commonest weight of an item, and for each other one the number of its row with the difference.
+
+    Rows are numbered by `known`, which grows.
+    """
+    values, of, cells = np.unique(weights, return_inverse=True, return_counts=True)
+    base, added = int(cells.argmax()), []
+    for i in np.flatnonzero(np.arange(values.size) != base):
+        row = BitRow(place, np.asarray(of == i))
+        number, _ = known.setdefault((place, row.cells.tobytes()), (len(known), row))
+        added.append((number, float(values[i] - values[base])))
+    return float(values[base]), added

@@ -1,21 +1,21 @@
 """Frequent itemsets with corrected supports, one size after the other, and the rules that they make.
 
-What a record weighs in the count of an itemset is the product of its weights in its items. Each of these is constant on
-the rows of bits of its item and beside them, so that every sum of such products, of their squares, and of products in
-which one item is squared and another is not, follows from how many records are in each combination of rows.
+A record's weight in the count of an itemset is the product of its weights in its items. Each of these is constant on
+the rows of bits of its item and outside them. So every sum of such products, of their squares, and of products in which
+one item is squared and another is not, follows from how many records are in each combination of rows.
 
 That an itemset is frequent implies that all its parts are (Agrawal, Srikant 1994): true supports never grow with the
 itemset. Corrected supports can, as each has an error of its own. So an itemset is ruled out where the interval of its
-support, or that of one of its parts, ends below the least support; of others, every one is looked at.
+support, or that of one of its parts, ends below the least support; all others are examined.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import cached_property
 from itertools import product
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,15 +43,7 @@ _ROUNDING = 1e-9
 
 @frozen
 class RuleSearch:
-    """What is asked for.
-
-    Attributes:
-        min_support: least support.
-        min_confidence: least confidence.
-        longest: most items in a rule.
-        target: of the intervals.
-        level: of the intervals.
-    """
+    """The thresholds of a search, the most items in a rule, and target and level of the intervals."""
 
     min_support: float
     min_confidence: float
@@ -74,7 +66,7 @@ class FoundRules:
         then: (rules,) the item that follows.
         supports: shares of the records that satisfy the condition.
         confidences: shares of those with what is given.
-        candidates: how many rules were looked at.
+        candidates: how many rules were examined.
     """
 
     names: tuple[Name, ...] = field(repr=False)
@@ -87,7 +79,7 @@ class FoundRules:
     def chosen(self, asked: RuleSearch, by: By = "point") -> Mask:
         """Return which rules reach the thresholds with the lower ends of the intervals, the estimates, the upper ends.
 
-        One without a confidence does not.
+        A rule without a confidence does not.
         """
         values = [self.supports.estimate, self.confidences.estimate]
         possible = np.isfinite(values[1])
@@ -100,24 +92,33 @@ class FoundRules:
             & reaches_threshold(values[1], asked.min_confidence)
         )
 
+    def picked(self, rows: Ints) -> FoundRules:
+        """Return some of the rules, in the order of their places."""
+        return replace(
+            self,
+            members=self.members[rows],
+            then=self.then[rows],
+            supports=self.supports.picked(rows),
+            confidences=self.confidences.picked(rows),
+        )
+
     def parts(self, rule: int) -> tuple[tuple[Name, ...], Name]:
-        """Return what is given and what follows."""
+        """Return the given items, and the one that follows."""
         members, then = self.members[rule], self.then[rule]
         return tuple(self.names[i] for i in members if i not in {-1, then}), self.names[then]
 
     @property
     def keys(self) -> list[tuple[int, ...]]:
-        """Return of each rule its items, and the one that follows."""
+        """Return the items of each rule, and the one that follows."""
         return [tuple(key) for key in np.column_stack([self.members, self.then]).tolist()]
 
 
-@frozen(slots=False)
-class _Level:
+class _Level(NamedTuple):
     """Itemsets of one size that are not ruled out, in lexicographic order.
 
     Attributes:
         members: (n, size) items, in order.
-        parents: (n, size) the place of the itemset without its first, its second, ... item among those one smaller.
+        parents: (n, size) places among those one smaller of the itemset without its first, its second, ... item.
         first: (n,) sums of weights.
         second: (n,) sums of their squares.
     """
@@ -127,23 +128,8 @@ class _Level:
     first: Array
     second: Array
 
-    @classmethod
-    def joined(cls, parts: Sequence[_Level]) -> _Level:
-        """Return itemsets of one size below each other."""
-        return cls(
-            np.concatenate([part.members for part in parts]),
-            np.concatenate([part.parents for part in parts]),
-            np.concatenate([part.first for part in parts]),
-            np.concatenate([part.second for part in parts]),
-        )
 
-    def keys(self, items: int) -> Ints:
-        """Return (n,) numbers in order that tell the itemsets apart."""
-        return np.asarray(self.parents[:, -1] * items + self.members[:, -1])
-
-
-@frozen
-class _Frequent:
+class _Frequent(NamedTuple):
     """Itemsets of one size, their supports, and how many records are in each combination of their rows."""
 
     itemsets: _Level
@@ -151,8 +137,7 @@ class _Frequent:
     tables: Array
 
 
-@frozen
-class _Rules:
+class _Rules(NamedTuple):
     """Rules of itemsets of one size."""
 
     members: Ints
@@ -163,13 +148,7 @@ class _Rules:
 
 @frozen(slots=False)
 class Weighing:
-    """Sums of what records weigh in itemsets.
-
-    Attributes:
-        items: of the itemsets.
-        of: the records.
-        everybody: N.
-    """
+    """Sums of the weights of N (`everybody`) records in itemsets."""
 
     items: Items
     of: Transactions
@@ -177,15 +156,14 @@ class Weighing:
 
     @cached_property
     def total(self) -> tuple[float, float]:
-        """Return the sum of what records weigh in the condition, and of its squares."""
+        """Return the sum of the records' weights in the condition, and of their squares."""
         first, second = (float(self.of.records @ (self.of.asked**p).prod(axis=0)) for p in (1, 2))
         return first, second
 
     def tables(self, members: Ints) -> Array:
         """Return (n, combinations, parts) the records in each combination of rows of the items of an itemset.
 
-        Args:
-            members: (n, size), in lexicographic order.
+        `members` is (n, size), in lexicographic order.
         """
         rows = self.items.rows
         choices = list(product(range(rows.shape[1] + 1), repeat=members.shape[1]))
@@ -199,10 +177,10 @@ class Weighing:
 
         Args:
             members: (n, size).
-            tables: as `tables` returns them.
+            tables: of `tables`.
             powers: of the weights in each item.
-            asked: of what a record weighs in an axis of the condition: its power where no item is of that axis, and
-                where the item in each place is.
+            asked: powers of the weight in an axis of the condition: where no item has that axis, then where the item in
+                each place has it.
         """
         weights = self.items.weights
         product = np.ones((len(members), 1))
@@ -210,26 +188,21 @@ class Weighing:
             own = weights[power - 1][members[:, j]]
             size = product.shape[1] * own.shape[1]
             product = (product[:, :, None] * own[:, None, :]).reshape(len(members), size)
-        summed = np.einsum("nt,ntp->np", product, tables)
-        return np.asarray((summed * self._beside(members, asked)).sum(axis=1))
+        others = np.ones((1, len(self.of.records)))  # the weights besides those in the items
+        for axis, weight in enumerate(self.of.asked):
+            exponent = np.full(len(members), asked[0])
+            for j, inside in enumerate(asked[1:]):
+                exponent = np.where(self.items.asked[members[:, j]] == axis, inside, exponent)
+            others = others * weight[None] ** exponent[:, None]
+        return np.asarray((np.einsum("nt,ntp->np", product, tables) * others).sum(axis=1))
 
     def supports(self, members: Ints, tables: Array, first: Array, second: Array) -> FiellerRatios:
-        """Return the supports of itemsets, whose sums of weights and of their squares are known."""
+        """Return the supports of itemsets with known sums of weights and of their squares."""
         total, own = self.total
         size = members.shape[1]
         cross = self.sums(members, tables, [1] * size, [2] + [1] * size) if len(self.of.asked) else first
         square = (second, cross, np.full(first.shape, own))
         return FiellerRatios.shares(first, np.full(first.shape, total), square, self.everybody)
-
-    def _beside(self, members: Ints, asked: Sequence[int]) -> Array:
-        """Return (n or 1, parts) what a record of each part counts besides its weights in the items."""
-        found = np.ones((1, len(self.of.records)))
-        for axis, weight in enumerate(self.of.asked):
-            power = np.full(len(members), asked[0])
-            for j, own in enumerate(asked[1:]):
-                power = np.where(self.items.asked[members[:, j]] == axis, own, power)
-            found = found * weight[None] ** power[:, None]
-        return found
 
 
 def reaches_threshold(values: Array, least: float) -> Mask:
@@ -245,7 +218,8 @@ def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
     """
     items = weighing.items
     found: list[_Rules] = []
-    level, candidates = _singles(weighing, asked), 0
+    members = np.arange(len(items.names))[:, None]
+    level, candidates = _find_frequent(weighing, asked, members, np.zeros_like(members)).itemsets, 0
     for size in range(2, asked.longest + 1):
         cells = (1 + items.rows.shape[1]) ** size * len(weighing.of.records)
         kept: list[_Level] = []
@@ -262,14 +236,17 @@ def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
                 )
         if not kept:
             break
-        level = _Level.joined(kept)
-    return _concatenate_rules(items.names, asked.longest, found, candidates)
-
-
-def _singles(weighing: Weighing, asked: RuleSearch) -> _Level:
-    """Return the items that are not ruled out."""
-    members = np.arange(len(weighing.items.names))[:, None]
-    return _find_frequent(weighing, asked, members, np.zeros_like(members)).itemsets
+        level = _Level(*(np.concatenate(part) for part in zip(*kept, strict=True)))
+    nothing = FiellerRatios.shares(np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0), np.zeros(0)), 1)
+    padded = [np.pad(p.members, ((0, 0), (0, asked.longest - p.members.shape[1])), constant_values=-1) for p in found]
+    return FoundRules(
+        items.names,
+        np.concatenate([np.zeros((0, asked.longest), np.int64), *padded]),
+        np.concatenate([np.zeros(0, np.int64), *(p.then for p in found)]),
+        FiellerRatios.joined([nothing, *(p.supports for p in found)]),
+        FiellerRatios.joined([nothing, *(p.confidences for p in found)]),
+        candidates,
+    )
 
 
 def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents: Ints) -> _Frequent:
@@ -286,19 +263,12 @@ def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents
 def _join_itemsets(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
     """Yield itemsets that are one larger, and none of whose parts is ruled out, each with the places of its parts.
 
-    Two itemsets that differ in their last items alone make one (Agrawal, Srikant 1994, section 2.1.1); what else is
-    a part of it has to be looked up.
-
-    Args:
-        level: itemsets of one size.
-        items: that they are of.
-        cells: numbers that are held for each itemset.
-
-    Raises:
-        PolicyError: RR277 if there are too many.
+    Two itemsets that differ only in their last items make one (Agrawal, Srikant 1994, section 2.1.1); its other parts
+    have to be looked up. Each itemset needs memory for `cells` numbers. RR277 if there are too many.
     """
     size, count = level.members.shape[1] + 1, len(level.first)
-    before, last, keys = level.parents[:, -1], level.members[:, -1], level.keys(len(items.names))
+    before, last = level.parents[:, -1], level.members[:, -1]
+    keys = before * len(items.names) + last  # in order, one for each itemset
     more = np.searchsorted(before, before, side="right") - np.arange(count) - 1
     ends = np.cumsum(more)
     if count and ends[-1] * max(items.rows.shape[1], 1) ** size > MOST_COMBINATIONS:
@@ -343,19 +313,6 @@ def _rules(weighing: Weighing, asked: RuleSearch, smaller: _Level, frequent: _Fr
         members, supports = part.members[chosen], frequent.supports.picked(chosen)
         found.append(_Rules(members, members[:, place], supports, confidences.picked(chosen)))
     return found
-
-
-def _concatenate_rules(names: tuple[Name, ...], longest: int, parts: Sequence[_Rules], candidates: int) -> FoundRules:
-    nothing = FiellerRatios.shares(np.zeros(0), np.zeros(0), (np.zeros(0), np.zeros(0), np.zeros(0)), 1)
-    padded = [np.pad(p.members, ((0, 0), (0, longest - p.members.shape[1])), constant_values=-1) for p in parts]
-    return FoundRules(
-        names,
-        np.concatenate([np.zeros((0, longest), np.int64), *padded]),
-        np.concatenate([np.zeros(0, np.int64), *(p.then for p in parts)]),
-        FiellerRatios.joined([nothing, *(p.supports for p in parts)]),
-        FiellerRatios.joined([nothing, *(p.confidences for p in parts)]),
-        candidates,
-    )
 
 
 def _size_limit_error(message: str) -> PolicyError:

@@ -32,13 +32,13 @@ _AT_A_TIME = 1 << 18
 
 @frozen(slots=False)
 class Transactions:
-    """Released records, apart by what they weigh besides the items; each part begins with a word of its own.
+    """Released records, separated by their weights besides the items; each part begins with a new word.
 
     Attributes:
         words: (rows, words) bits; those behind the last record of a part are 0.
         starts: (parts + 1,) the word that each part begins with, and the end.
         records: (parts,) records of each part.
-        asked: (axes of the condition, parts) what a record of a part weighs in what is asked of each axis.
+        asked: (axes of the condition, parts) the weight of a record of a part in each axis.
     """
 
     words: Words = field(repr=False)
@@ -53,7 +53,7 @@ class Transactions:
 
     @cached_property
     def pairs(self) -> Array:
-        """Return (rows, rows, parts) the records that are of two rows."""
+        """Return (rows, rows, parts) the records that are in both rows."""
         every = np.arange(len(self.words))
         found = np.zeros((len(every), len(every), len(self.records)))
         for row in range(len(every)):
@@ -61,12 +61,7 @@ class Transactions:
         return found
 
     def common(self, rows: Sequence[int], others: Ints) -> Array:
-        """Return (others, parts) the records that are of all of some rows, and of each of some others.
-
-        Args:
-            rows: places of rows.
-            others: places of rows.
-        """
+        """Return (others, parts) the records that are in all of some rows, and in each of some others."""
         found = np.zeros((len(others), len(self.records)))
         step = max(1, _AT_A_TIME // max(len(others), 1))
         for part, (start, stop) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
@@ -82,11 +77,9 @@ class Transactions:
         return found
 
     def counts(self, rows: Sequence[Ints]) -> Array:
-        """Return (n, parts) the records that are of all rows of a combination.
+        """Return (n, parts) the records that are in all rows of a combination.
 
-        Args:
-            rows: of each combination its first row, its second row, ...: (n,) each. Those that begin alike stand
-                together.
+        Each combination has its first row, its second row, ...: (n,) each. Equal beginnings are consecutive.
         """
         match rows:
             case []:
@@ -110,14 +103,10 @@ def transactions(
 ) -> Transactions:
     """Read the released records that satisfy a condition's filter.
 
-    Args:
-        release: opened.
-        axes: that the rows are of.
-        rows: what is told of each record.
-        condition: its randomised axes part the records by what they weigh.
+    The condition's randomised axes separate the records by their weights.
 
     Raises:
-        PolicyError: RR269 if the data are not what the manifest says; RR288 for columns that cannot weigh records.
+        PolicyError: RR269 if the data differ from the manifest; RR288 for columns that cannot weigh records.
     """
     others = ungrouped_condition_axes(axes, condition)
     every = [*axes, *(axis for axis, _ in others)]
@@ -143,7 +132,7 @@ def transactions(
 
 
 def from_masks(masks: Iterable[Mask], records: int) -> Transactions:
-    """Return records that are told of by masks, (records,) a row."""
+    """Return records that are given by masks, (records,) a row."""
     return _join_parts([_pack_bits(masks)], np.array([records], np.float64), np.zeros((0, 1)))
 
 
