@@ -1,8 +1,8 @@
-"""From a query to its answer: every aggregate by every set of groups, then ORDER BY and LIMIT over the estimates."""
+"""Executes a query: every aggregate by every set of groups, then ORDER BY and LIMIT over the estimates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,9 +14,8 @@ from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
 from rrpolicy.estimate.counts.scan import count, extremes
 from rrpolicy.estimate.expression import ColumnComparison, Expression, Null, columns_of, evaluate, leaves_of
-from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, unsupported_query_error
-from rrpolicy.estimate.query.join import Given, own_table
-from rrpolicy.estimate.query.join import join_tables as joined_to
+from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, query_error
+from rrpolicy.estimate.query.join import Given, join_tables, own_table
 from rrpolicy.estimate.query.parse import Query, SortKey, parse_query
 from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
@@ -28,7 +27,7 @@ from rrpolicy.estimate.results.quantities import (
     concatenate_quantities,
     quantity_column_names,
 )
-from rrpolicy.estimate.results.target import Sample, Target, check_target
+from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_values
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import mean, totals
@@ -36,7 +35,10 @@ from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights
+    from rrpolicy.source.counts import Ints
 
 
 NOTE = "min and max are exact, and of this table alone: columns, groups and conditions that nothing was randomised in"
@@ -45,14 +47,7 @@ NOTE = "min and max are exact, and of this table alone: columns, groups and cond
 def extreme(
     release: Release, kind: str, value: str, by: Sequence[str], conjuncts: Sequence[Expression]
 ) -> Mapping[tuple[Value, ...], Any]:
-    """Return group -> the least, or the largest, value; a group without one is missing.
-
-    Args:
-        release: opened.
-        kind: "min" or "max".
-        value: exact name of the column.
-        by: exact names of the columns that are grouped by.
-        conjuncts: of the condition.
+    """Return group -> the least ("min"), or the largest ("max"), value; a group without one is missing.
 
     Raises:
         PolicyError: RR272 where the column, a group or a condition was randomised; else as `Release.crosstab`.
@@ -60,22 +55,14 @@ def extreme(
     columns = release.columns
     condition = split(conjuncts, columns)
     groups = Grouping.of(columns, by, condition)
-    axes, own = groups.axes, columns.axes.get(value)
-    drawn = [*axes, *condition.axes, *([own] if own is not None else [])]
-    randomised = [name for axis in drawn if axis.randomised for name in axis.columns]
-    if randomised:
-        reason = f"{kind}() of what a randomised column says is that of released values, which no weights correct"
-        raise unsupported_query_error(f"{reason}: {randomised[0]!r} is randomised", "ask for shares by categories")
-    if value in columns.spread or value in columns.labels:
-        raise unsupported_query_error(f"{kind}() takes a column that was released as it is, which {value!r} is not")
-    best = min if kind == "min" else max
+    own = columns.axes.get(value)
+    _refuse_extreme(columns, kind, value, [*groups.axes, *condition.axes])
+    codes: Sequence[Ints]
     if own is None:
-        if columns.columns[value].kind != "carried":
-            raise unsupported_query_error(f"{kind}() takes a column of values, which {value!r} is not")
-        codes, *ends = extremes(release.data, axes, value, condition.filter, condition.parameters)
+        codes, *ends = extremes(release.data, groups.axes, value, condition.filter, condition.parameters)
         values = ends[kind == "max"]
     else:
-        every = axes if any(axis is own for axis in axes) else [*axes, own]
+        every = groups.axes if any(axis is own for axis in groups.axes) else [*groups.axes, own]
         codes, n = count(release.data, every, condition.filter, condition.parameters)
         place = next(i for i, axis in enumerate(every) if axis is own)
         labels, without = own.told_of(value), columns.numberless(value)
@@ -83,17 +70,32 @@ def extreme(
             labels[code] if records and labels[code] not in without else None
             for code, records in zip(codes[place].tolist(), n.tolist(), strict=True)
         ]
-    shown = [[axis.told_of(c) for c in group.columns] for axis, group in zip(axes, groups.groups, strict=True)]
-    order = [c for group in groups.groups for c in group.columns]
-    found: dict[tuple[Value, ...], Any] = {}
+    labelled = {
+        column: (codes[place], axis.told_of(column))
+        for place, (axis, group) in enumerate(zip(groups.axes, groups.groups, strict=True))
+        for column in group.columns
+    }
+    grouped = [labelled[name] for name in groups.by]
+    best, found = min if kind == "min" else max, dict[tuple[Value, ...], Any]()
     for row, one in enumerate(values):
-        if one is None:
-            continue
-        told = [labels[code[row]] for parts, code in zip(shown, codes, strict=False) for labels in parts]
-        named = dict(zip(order, told, strict=True))
-        key = tuple(named[name] for name in groups.by)
-        found[key] = best(found[key], one) if key in found else one
+        if one is not None:
+            key = tuple(labels[code[row]] for code, labels in grouped)
+            found[key] = best(found[key], one) if key in found else one
     return {key: one if isinstance(one, (str, int, float, bool)) else str(one) for key, one in found.items()}
+
+
+def _refuse_extreme(columns: Columns, kind: str, value: str, axes: Sequence[AxisWeights]) -> None:
+    """Refuse the extreme of a column, by groups and conditions, that is not exact (RR272)."""
+    own = columns.axes.get(value)
+    drawn = [*axes, *([own] if own is not None else [])]
+    randomised = [name for axis in drawn if axis.randomised for name in axis.columns]
+    if randomised:
+        reason = f"{kind}() of what a randomised column says is that of released values, which no weights correct"
+        raise query_error(f"{reason}: {randomised[0]!r} is randomised", "ask for shares by categories")
+    if value in columns.spread or value in columns.labels:
+        raise query_error(f"{kind}() takes a column that was released as it is, which {value!r} is not")
+    if own is None and columns.columns[value].kind != "carried":
+        raise query_error(f"{kind}() takes a column of values, which {value!r} is not")
 
 
 Key: TypeAlias = tuple[Value, ...]
@@ -106,7 +108,7 @@ _UNLIMITED: Limits = (None, None)
 
 @frozen
 class _ResolvedQuery:
-    """A query of a release: its sets of groups by exact names, the groups of each, and where columns of bins stop."""
+    """A query with its sets of groups by exact names, the groups of each, and the limits of columns of bins."""
 
     release: Release
     query: Query
@@ -125,42 +127,44 @@ def answer(  # noqa: PLR0917 what a query is asked with
     tables: Mapping[str, Given] | None,
     limits: Mapping[str, Limits] | None,
 ) -> Answer:
-    """Answer a query; `Release.query` says how.
+    """Execute a query, as `Release.query` describes.
 
     Raises:
-        PolicyError: RR272 for what cannot be corrected; RR508 for a table that cannot be joined; else as
+        PolicyError: RR272 for a query that cannot be corrected; RR508 for a table that cannot be joined; else as
             `Release.crosstab` and `Release.mean`.
     """
     query = parse_query(sql, {name: own_table(name, given) for name, given in (tables or {}).items()})
     check_target(target, level, release.max_records)
-    release, conditions, left_out = joined_to(release, query.joins)
+    release, conditions, left_out = join_tables(release, query.joins)
     query = replace(query, conjuncts=(*query.conjuncts, *conditions))
     by = tuple(map(release.columns.name, query.by))
     sets = tuple(tuple(b for b in by if b in set(map(release.columns.name, chosen))) for chosen in query.sets)
     keys = tuple(_keys(release, chosen, query.conjuncts) for chosen in sets)
     stops = {release.columns.name(name): ends for name, ends in (limits or {}).items()}
     asked = _ResolvedQuery(release, query, sets, keys, target, level, stops)
-    _refuse_unused(asked)
+    _refuse_unused_limits(asked)
     grouped = [dict(zip(chosen, key, strict=True)) for chosen, part in zip(sets, keys, strict=True) for key in part]
     rows = tuple({b: key.get(b) for b in by} for key in grouped)
-    selected: list[ResultColumn | EstimatedQuantity] = []
-    for item, names in zip(query.items, _names(query, release), strict=True):
-        selected.append(_select_item(asked, item.of, names, rows))
+    selected = tuple(
+        _select_item(asked, item.of, names, rows)
+        for item, names in zip(query.items, _names(query, release), strict=True)
+    )
+    extremes_shown = any(isinstance(item.of, Aggregate) and item.of.kind in EXTREMES for item in query.items)
+    sample = None
+    if release.design is not None:
+        everybody = split((), release.columns)
+        sample = release.tables((), [()], None, everybody, target=target, level=level)[0].sample
     found = Answer(
-        sql, by, rows, tuple(selected),
+        sql, by, rows, selected,
         where=query.where, target=target, level=level, records=release.records,
-        notes=tuple(dict.fromkeys((*left_out, *_notes_on_extremes(query), *_notes_on_missing(asked)))),
-        max_records=release.max_records, sample=_sample(asked),
+        notes=tuple(dict.fromkeys((*left_out, *([NOTE] if extremes_shown else []), *_notes_on_missing(asked)))),
+        max_records=release.max_records, sample=sample,
     )  # fmt: skip
     return _sort_and_limit(_apply_having(found, asked), query)
 
 
-def _refuse_unused(asked: _ResolvedQuery) -> None:
-    """Refuse limits of columns that no average or sum is of.
-
-    Raises:
-        PolicyError: RR532.
-    """
+def _refuse_unused_limits(asked: _ResolvedQuery) -> None:
+    """Refuse limits of columns without an average or sum (RR532)."""
     of = [*(item.of for item in asked.query.items), *(asked.query.having.of if asked.query.having else ())]
     named = [part.value for part in of if isinstance(part, Aggregate) and part.kind in {"avg", "sum"} and part.value]
     unused = set(asked.limits) - set(map(asked.release.columns.name, named))
@@ -169,44 +173,29 @@ def _refuse_unused(asked: _ResolvedQuery) -> None:
         raise PolicyError(Problem("RR532", message, expected="limits of columns under avg(…) or sum(…)"))
 
 
-def _sample(asked: _ResolvedQuery) -> Sample | None:
-    """Return how the records were sampled, where estimates go by that."""
-    if asked.release.design is None:
-        return None
-    everybody = split((), asked.release.columns)
-    (whole,) = asked.release.tables((), [()], None, everybody, target=asked.target, level=asked.level)
-    return whole.sample
-
-
 def _select_item(
     asked: _ResolvedQuery, of: str | Aggregate, names: tuple[str, ...], rows: Sequence[Mapping[str, Value | None]]
 ) -> ResultColumn | EstimatedQuantity:
     """Return an item of the SELECT list, or of HAVING, over all rows."""
+    columns = asked.release.columns
     if isinstance(of, str):
-        source = asked.release.columns.name(of)
+        source = columns.name(of)
         return ResultColumn(names[0], tuple(row.get(source) for row in rows))
-    labelled = of.value is not None and asked.release.columns.name(of.value) in asked.release.columns.labels
-    if labelled and of.kind not in {"avg", "sum"}:
-        raise unsupported_query_error(f"{of.kind}() takes a released column, and not one of a table that is joined")
+    if of.value is not None and columns.name(of.value) in columns.labels and of.kind not in {"avg", "sum"}:
+        raise query_error(f"{of.kind}() takes a released column, and not one of a table that is joined")
     if of.kind not in EXTREMES:
         return _estimate_aggregate(asked, of, names)
-    value = asked.release.columns.name(str(of.value))
+    value = columns.name(str(of.value))
     conjuncts = (*asked.query.conjuncts, *_effective_conditions(asked.release, of.condition))
-    parts = (
-        (extreme(asked.release, of.kind, value, chosen, conjuncts), keys)
-        for chosen, keys in zip(asked.sets, asked.keys, strict=True)
-    )
-    return ResultColumn(names[0], tuple(found.get(key) for found, keys in parts for key in keys), key=False)
-
-
-def _notes_on_extremes(query: Query) -> Iterator[str]:
-    """Yield what is to be known of MIN and MAX."""
-    if any(isinstance(item.of, Aggregate) and item.of.kind in EXTREMES for item in query.items):
-        yield NOTE
+    cells: list[Any] = []
+    for chosen, keys in zip(asked.sets, asked.keys, strict=True):
+        found = extreme(asked.release, of.kind, value, chosen, conjuncts)
+        cells += [found.get(key) for key in keys]
+    return ResultColumn(names[0], tuple(cells), key=False)
 
 
 def _apply_having(found: Answer, asked: _ResolvedQuery) -> Answer:
-    """Return the rows that HAVING keeps; one of which something that it asks for is not known is left out."""
+    """Return the rows that HAVING selects; a row with an unknown operand is left out."""
     having = asked.query.having
     if having is None:
         return found
@@ -222,7 +211,7 @@ def _apply_having(found: Answer, asked: _ResolvedQuery) -> Answer:
         compared = [row[leaf.column] for row in rows if not _is_absent(row[leaf.column])]
         text = isinstance(leaf, ColumnComparison) and isinstance(leaf.value, str)
         if compared and all(isinstance(value, str) != text for value in compared):
-            raise unsupported_query_error("HAVING compares text with a number")
+            raise query_error("HAVING compares text with a number")
     chosen = [
         i for i, row in enumerate(rows) if not any(map(_is_absent, row.values())) and evaluate(having.expression, row)
     ]
@@ -298,24 +287,37 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
         taken |= {n.casefold() for n in names}
         found.append(names)
     if len({n[0].casefold() for n in found}) < len(found):
-        raise unsupported_query_error("two of its columns have the same name; give one an alias")
+        raise query_error("two of its columns have the same name; give one an alias")
     return found
 
 
 def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str, ...]) -> EstimatedQuantity:
     """Return one aggregate over the rows of all sets of groups."""
-    release = asked.release
-    part = _effective_conditions(release, what.condition)
+    release, target, level = asked.release, asked.target, asked.level
+    whole, part = asked.query.conjuncts, _effective_conditions(release, what.condition)
     if what.kind == "count":
-        condition = split([*asked.query.conjuncts, *part], release.columns)
-        counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
+        condition = split([*whole, *part], release.columns)
+        counted = release.tables(asked.query.by, asked.sets, None, condition, target=target, level=level)
         parts = [
             table.counts.picked(_places(table.group_values(), rows), absent=0.0)
             for table, rows in zip(counted, asked.keys, strict=True)
         ]
-    else:
-        one = _estimator(asked, what, part)
-        parts = [_align_rows(one(chosen), rows) for chosen, rows in zip(asked.sets, asked.keys, strict=True)]
+        return replace(concatenate_quantities(parts).scaled(what.scale), names=names)
+    parts = []
+    for by, rows in zip(asked.sets, asked.keys, strict=True):
+        found: Estimates
+        if what.kind == "share":
+            within = by if what.within is None else what.within
+            found = shares(release, by, within, condition=whole, part=part, target=target, level=level)
+        else:
+            value, estimate = str(what.value), mean if what.kind == "avg" else totals
+            stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
+            found = estimate(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
+        # an answer has no column that names the estimator: it flags the rows that are not estimated
+        pairs = zip(found.flags, found.estimator, strict=True)
+        flags = tuple((*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f for f, estimator in pairs)
+        quantity = replace(found.quantity, flags=flags)
+        parts.append(quantity.picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,)))
     return replace(concatenate_quantities(parts).scaled(what.scale), names=names)
 
 
@@ -325,53 +327,19 @@ def _effective_conditions(release: Release, conjuncts: Sequence[Expression]) -> 
     return tuple(
         e
         for e in conjuncts
-        if not (_without_nulls(e) and all(c in columns.axes and c not in columns.missing for c in columns_of(e)))
+        if not isinstance(getattr(e, "part", None), Null)
+        or any(c not in columns.axes or c in columns.missing for c in columns_of(e))
     )
 
 
-def _without_nulls(expression: Expression) -> bool:
-    return isinstance(getattr(expression, "part", None), Null)
-
-
-def _estimator(
-    asked: _ResolvedQuery, what: Aggregate, part: Sequence[Expression]
-) -> Callable[[tuple[str, ...]], Estimates]:
-    """Return what estimates an aggregate other than a count, by some columns."""
-    release, target, level = asked.release, asked.target, asked.level
-    whole, value = asked.query.conjuncts, str(what.value)
-    if what.kind == "share":
-        return lambda by: shares(
-            release,
-            by,
-            by if what.within is None else what.within,
-            condition=whole,
-            part=part,
-            target=target,
-            level=level,
-        )
-    stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
-    if what.kind == "avg":
-        return lambda by: mean(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
-    return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
-
-
 def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[int]:
-    """Return where the rows of an answer stand among those of a result; -1 for a group that a FILTER leaves empty."""
+    """Return the places of the rows of an answer in a result; -1 for a group that a FILTER leaves empty."""
     place = {tuple(key.values()): i for i, key in enumerate(keys)}
     return [place.get(key, -1) for key in rows]
 
 
-def _align_rows(found: Estimates, rows: Sequence[Key]) -> EstimatedQuantity:
-    """Return estimates by row; an answer has no column that says how they were made, and flags those that are not."""
-    flags = tuple(
-        (*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f
-        for f, estimator in zip(found.flags, found.estimator, strict=True)
-    )
-    return replace(found.quantity, flags=flags).picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,))
-
-
 def _sort_and_limit(found: Answer, asked: Query) -> Answer:
-    """Apply ORDER BY, OFFSET and LIMIT; null and not estimable rows come last unless NULLS FIRST is said."""
+    """Apply ORDER BY, OFFSET and LIMIT; null and not estimable rows come last unless NULLS FIRST is written."""
     columns = found.columns()
     chosen = list(range(len(found.keys)))
     by_estimate = False
@@ -379,9 +347,9 @@ def _sort_and_limit(found: Answer, asked: Query) -> Answer:
         values, estimated = _values(found, columns, key)
         by_estimate |= estimated
         absent = [i for i in chosen if _is_absent(values[i])]
-        present = sorted(
-            (i for i in chosen if not _is_absent(values[i])), key=lambda i: _sortable(values[i]), reverse=key.descending
-        )
+        present = [i for i in chosen if not _is_absent(values[i])]
+        # text, such as a category of missing values, comes after numbers
+        present.sort(key=lambda i: (isinstance(values[i], str), values[i]), reverse=key.descending)
         chosen = absent + present if key.nulls_first else present + absent
     end = None if asked.limit is None else asked.offset + asked.limit
     chosen = chosen[asked.offset : end]
@@ -390,7 +358,7 @@ def _sort_and_limit(found: Answer, asked: Query) -> Answer:
 
 
 def _values(found: Answer, columns: Mapping[str, list[Any]], key: SortKey) -> tuple[list[Any], bool]:
-    """Return what a key of ORDER BY sorts by, and whether it was estimated."""
+    """Return the values that a key of ORDER BY sorts by, and whether they were estimated."""
     if isinstance(key.of, int):
         part = found.selected[key.of]
         return columns[part.name], isinstance(part, EstimatedQuantity)
@@ -402,12 +370,7 @@ def _values(found: Answer, columns: Mapping[str, list[Any]], key: SortKey) -> tu
     for name, values in columns.items():
         if name.casefold() == folded:
             return values, True
-    raise unsupported_query_error(f"it has no column “{key.of}” to order by; select what it orders by")
-
-
-def _sortable(value: Any) -> tuple[bool, Any]:
-    """Return what values sort by: text, such as a category of missing values, comes after numbers."""
-    return isinstance(value, str), value
+    raise query_error(f"it has no column “{key.of}” to order by; select what it orders by")
 
 
 def _is_absent(value: Any) -> bool:
