@@ -134,11 +134,7 @@ class Association(Estimates):
 
 
 def find_measure(name: str) -> AssociationMeasure:
-    """Return a measure by its name or an alias; the case of letters does not matter.
-
-    Raises:
-        PolicyError: RR273 if there is none.
-    """
+    """Return a measure by its name or an alias; the case of letters does not matter (RR273 if there is none)."""
     folded = name.casefold().replace("-", "_").replace(" ", "_")
     found = ALIASES.get(folded, folded)
     if found not in MEASURES:
@@ -209,15 +205,12 @@ def spread_association(
     measures: Sequence[AssociationMeasure] | None,
     present: tuple[Sequence[Value], Sequence[Value]] | None,
 ) -> Association:
-    """Return measures of a table of spread counts, of a release that is counted inside labels.
+    """Return measures of a table of spread counts, of a release that is counted inside labels (RR273).
 
     Bounds are certain for two categories by two whose margins are exact, as those of dealt values are. One number is
     open, how many records have both, and the bounds of its count (Fréchet 1940, summed over groups) are tight. With
     fixed margins every measure either rises or falls with it, or does so on each side of independence, where it is
     least. So its values at both ends, and at independence if that lies between, bound it.
-
-    Raises:
-        PolicyError: RR273 if a measure is not defined for this table.
     """
     table, chosen = dichotomise(two_way_table(counts, known=False), present)
     measured = select_measures(measures, table)
@@ -327,11 +320,7 @@ def _score_test_intervals(
 
 
 def _deflate_estimate(counts: Crosstab, table: TwoWayTable) -> TwoWayTable:
-    """Return a table without the association that randomisation alone puts into it.
-
-    Raises:
-        PolicyError: RR278 with a condition, and for two columns that one set hides.
-    """
+    """Return a table without the association that randomisation alone puts into it (RR278 if that is unknown)."""
     if counts.where is not None:
         hint = "leave the condition out, or `deflate`"
         raise PolicyError(Problem("RR278", "a table under a condition is not deflated", hint=hint))

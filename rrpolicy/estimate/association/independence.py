@@ -94,14 +94,11 @@ def wald(h: Array, covariance: Array) -> Statistic:
 
 
 def rao_scott(table: Array, covariance: Array, degrees: float, *, observed: bool) -> Statistic:
-    """Test independence in a table whose counts are not those of a simple random sample.
+    """Test independence in a table (rows, columns) of weighted or corrected counts, with positive margins.
 
-    Args:
-        table: (rows, columns) counts, also weighted or corrected ones; margins over 0.
-        covariance: (cells, cells) of the counts, in C order, with `degrees` degrees of freedom.
-        degrees: see above.
-        observed: whether D has the shares of the table, as in R's `svychisq`, or those that its margins give under the
-            hypothesis, which are positive where corrected counts are not.
+    `covariance` is (cells, cells) in C order, with `degrees` degrees of freedom. D has the `observed` shares of the
+    table, as in R's `svychisq`, or those that its margins give under the hypothesis, which are positive where corrected
+    counts are not.
     """
     from scipy.special import fdtrc
 
@@ -286,12 +283,12 @@ def corrected_table_test(
     degrees: float = 1.0,
     observed: bool = False,
 ) -> Independence:
-    """Test a corrected, or weighted, table.
+    """Test a corrected, or weighted, table without categories that are known to be empty.
 
     Args:
         names: of the columns in its rows and columns.
         where: the condition, unchanged.
-        table: without categories that are known to be empty.
+        table: its counts and covariance.
         method: "score", by the covariance under the hypothesis (Rao 1948); "wald", by that of the table; "rao-scott".
         products: of "score": (cells, cells, cells) as `TwoWayTable.products` returns them.
         records: of "score": N.

@@ -40,18 +40,13 @@ _CLOSE = 1e-12
 
 @frozen(slots=False)
 class LoglinearFit:
-    """A fitted table.
+    """A fitted table."""
 
-    Attributes:
-        fitted: expected counts under the model, of the table's shape.
-        converged: whether the margins agree to 1e-12 of the total.
-    """
-
-    fitted: Array
+    fitted: Array  # expected counts under the model
     chi2: float
     g2: float
     df: int
-    converged: bool
+    converged: bool  # whether the margins agree to 1e-12 of the total
 
 
 def fit(table: Array, terms: Sequence[Sequence[int]]) -> LoglinearFit:

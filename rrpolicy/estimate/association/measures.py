@@ -59,21 +59,16 @@ STATISTIC = MeasureKind("test statistics", dependence=True)
 
 @frozen
 class AssociationMeasure:
-    """A measure of a table of counts; after a colon its `title` has its direction, if it has one.
-
-    Attributes:
-        needs: what must be positive for it to exist: each margin, or each cell too.
-        of: counts (..., rows, columns) -> values and gradients, of many tables at once.
-    """
+    """A measure of a table of counts; after a colon its `title` has its direction, if it has one."""
 
     name: str
     title: str
     kind: MeasureKind
     shape: Literal["2x2", "rxc"]
-    needs: Literal["margins", "cells"]
+    needs: Literal["margins", "cells"]  # each must be positive for it to exist
     low: float
     high: float
-    of: Callable[[Array], ValueAndGradient]
+    of: Callable[[Array], ValueAndGradient]  # shape (..., rows, columns) of counts, many tables at once
 
     def defined_at(self, x: Array, exact_zero: Mask) -> bool:
         """Return whether it is defined at a table, some of whose cells may be known to be empty."""

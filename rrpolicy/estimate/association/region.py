@@ -34,21 +34,13 @@ _CLOSE = 1e-9
 
 @frozen(slots=False)
 class ScoreRegion:
-    """The tables around a corrected table, by their distance Q.
-
-    Attributes:
-        cells: (K,) the cell of the table that each of the first unknowns is; one more unknown counts records in no
-            cell.
-        estimate: (K or K + 1,) corrected counts.
-        parts: (K or K + 1, ...) C_v of each unknown.
-        fixed: whether the total of all unknowns is fixed without being part of the error, as a population's is.
-    """
+    """The tables around a corrected table, by their distance Q; one more unknown counts records in no cell."""
 
     shape: tuple[int, int]
-    cells: tuple[int, ...]
-    estimate: Array = field(repr=False)
-    parts: Array = field(repr=False)
-    fixed: bool
+    cells: tuple[int, ...]  # shape (K,): the cell of each of the first unknowns
+    estimate: Array = field(repr=False)  # shape (K or K + 1,): corrected counts
+    parts: Array = field(repr=False)  # shape (K or K + 1, ...): C_v of each unknown
+    fixed: bool  # whether the total is fixed without being part of the error, as a population's is
 
     @property
     def records(self) -> float:
@@ -166,17 +158,11 @@ class ScoreRegion:
 def score_region(
     estimate: Array, products: Array, cross: Array, *, known: Mask, records: float, everybody: bool, population: bool
 ) -> ScoreRegion:
-    """Return the region around a corrected two-way table.
+    """Return the region around a corrected two-way table (rows, columns), with cells that are `known` to be empty.
 
-    Args:
-        estimate: (rows, columns) corrected counts.
-        products: (cells, cells, cells) as `rrpolicy.estimate.association.two_way_table.products`.
-        cross: (cells, cells) sums over released records of the products of their weights.
-        known: (rows, columns) cells that are known to be empty.
-        records: N.
-        everybody: whether every record is in one of the cells; else the rest is a separate unknown, with the error that
-            is left of `cross`.
-        population: whether the table is a random sample of the population that is estimated.
+    `products` are those of `TwoWayTable`; `cross` has (cells, cells) sums over released records of the products of
+    their weights. Unless `everybody` is in one of the cells, the rest is a separate unknown, with the error that is
+    left of `cross`. The table may be a random sample of the `population` that is estimated.
     """
     cells = np.flatnonzero(~known.reshape(-1))
     x, parts = estimate.reshape(-1)[cells], products[np.ix_(cells, cells, cells)]

@@ -29,10 +29,8 @@ def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
     """Return (cells, cells, cells): for each original cell the expected products of a record's weights.
 
     The axes come with the categories that their groups count, (V, groups); None for every category by itself. A group
-    of several categories has the mean; under retention they are all equal.
-
-    Raises:
-        PolicyError: RR278 for a form other than matrices or sets, RR267 where weights are not determined.
+    of several categories has the mean; under retention they are all equal. RR278 for a form other than matrices or
+    sets, RR267 where weights are not determined.
     """
     return reduce(_product_over_axes, (_of_axis(axis, targets) for axis, targets in axes), np.ones((1, 1, 1)))
 
@@ -78,23 +76,15 @@ PRODUCT_CELLS = 36
 
 @frozen(slots=False)
 class TwoWayTable:
-    """A two-way table.
-
-    Attributes:
-        estimate: (rows, columns) counts.
-        support: (rows, columns) released records that contribute to each cell.
-        covariance: target -> (cells, cells), cells in C order.
-        exact_zero: cells that are known to be empty, without error.
-        axes: each axis with the categories that its groups count; the products of groups are the cells.
-    """
+    """A two-way table; the products of the axes' groups are its cells."""
 
     rows: tuple[Value, ...]
     columns: tuple[Value, ...]
     estimate: Array = field(repr=False)
-    support: Array = field(repr=False)
-    covariance: Mapping[Target, Array] = field(repr=False)
-    exact_zero: Mask = field(repr=False)
-    axes: tuple[tuple[AxisWeights, Mask], ...] = field(default=(), repr=False)
+    support: Array = field(repr=False)  # shape (rows, columns): released records of each cell
+    covariance: Mapping[Target, Array] = field(repr=False)  # (cells, cells) in C order
+    exact_zero: Mask = field(repr=False)  # cells that are known to be empty, without error
+    axes: tuple[tuple[AxisWeights, Mask], ...] = field(default=(), repr=False)  # with the categories of groups
 
     def products(self) -> Array | None:
         """Return `products` of the axes; None where that is not known, and for tables of more than `PRODUCT_CELLS`."""

@@ -40,13 +40,10 @@ def p_value_columns(name: str, p: Array, *, printed: bool = True) -> tuple[Resul
 
 
 def variance(weights: Array, errors: Array, least: Array, most: Array) -> Array:
-    """Return (rows,) the largest variance of a combination that correlations allow.
+    """Return (rows,) the largest variance of a combination, with (estimates,) weights, that correlations allow.
 
-    Args:
-        weights: (estimates,) c.
-        errors: (estimates, rows) standard errors, or distances to an end.
-        least: (estimates, estimates, rows) least correlations; those of an estimate with itself are not read.
-        most: (estimates, estimates, rows) largest correlations.
+    `errors` has (estimates, rows) standard errors, or distances to an end; least and largest correlations are
+    (estimates, estimates, rows), without those of an estimate with itself.
     """
     signed = weights[:, None] * errors
     found = (signed**2).sum(axis=0)
@@ -58,12 +55,9 @@ def variance(weights: Array, errors: Array, least: Array, most: Array) -> Array:
 
 
 def distances(estimates: Array, ends: Array, normal: Array) -> tuple[Array, Array]:
-    """Return (estimates, rows) the distances from each estimate down and up to its ends; at least the normal ones.
+    """Return (estimates, rows) the distances from each estimate down and up to its ends; at least the `normal` ones.
 
-    Args:
-        estimates: (estimates, rows).
-        ends: (estimates, rows, 2) the intervals; a missing end is infinite.
-        normal: (estimates, rows) half of the normal intervals; NaN where there is none.
+    The (estimates, rows, 2) ends are infinite where they are missing; NaN is for no normal interval.
     """
     least = np.nan_to_num(normal)
     return np.maximum(estimates - ends[..., 0], least), np.maximum(ends[..., 1] - estimates, least)
@@ -88,11 +82,7 @@ def combined_interval(weights: Array, estimates: Array, reach: tuple[Array, Arra
 def ratio_interval(above: Array, below: Array, reach: tuple[Array, Array], largest: Array) -> Array:
     """Return (rows, 2) the interval of a ratio of two numbers that are not negative; a missing end is infinite.
 
-    Args:
-        above: (rows,) numerators.
-        below: (rows,) denominators.
-        reach: `distances` of `above` and `below`, each (2, rows).
-        largest: (rows,) the largest of the correlation's absolute values.
+    `reach` has the `distances` of both, each (2, rows), and `largest` the largest of the correlation's absolute values.
     """
     down, up = reach
     found = []

@@ -179,8 +179,7 @@ def _common_rows(
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]], list[list[EstimatedQuantity]], int]:
     """Return the names of grouping columns, the rows in all results, their quantities, and how many rows are not.
 
-    Raises:
-        PolicyError: RR572 for results without the same columns, or without a common row.
+    RR572 for results without the same columns, or without a common row.
     """
     hint = "ask what has the same columns and categories in all of them"
     keys, measured = [answer.named_rows() for answer in answers], [answer.measured for answer in answers]
@@ -234,18 +233,11 @@ def _check_times(
 
 @frozen(slots=False)
 class _Links:
-    """The dependence of releases.
+    """The dependence of releases, with the overlap as it was stated."""
 
-    Attributes:
-        series: the name of a series that two of them are part of; None if none are.
-        shared: (releases, releases) 1 where draws are of one series, else 0.
-        samples: (releases, releases) the largest correlation of the samples' errors.
-        overlap: as stated.
-    """
-
-    series: str | None
-    shared: Array
-    samples: Array
+    series: str | None  # the name of a series that two of them are part of
+    shared: Array  # shape (releases, releases): 1 where draws are of one series, else 0
+    samples: Array  # shape (releases, releases): the largest correlation of the samples' errors
     overlap: int | None
 
     @classmethod
@@ -348,11 +340,7 @@ def _sums(
 
 
 def _ratios(parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links) -> _ComparedValues:
-    """Return ratios to the first, their standard errors (delta method) and intervals.
-
-    Raises:
-        PolicyError: RR572 if the quantity can be negative.
-    """
+    """Return ratios to the first, their standard errors (delta method) and intervals (RR572 for negative ones)."""
     if any((part.ends(LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
         message = f"{parts[0].name!r} can be negative, and a ratio of such numbers has no meaning"
         raise PolicyError(Problem("RR572", message, hint='kind="difference"'))

@@ -17,12 +17,7 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.comparison.combined_intervals import (
-    combined_interval,
-    distances,
-    p_value_columns,
-    refuse_spread,
-)
+from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, p_value_columns, refuse_spread
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import reach_of, table_variance

@@ -1,7 +1,7 @@
 """Estimates that are proper tables: maximum likelihood by EM, and projection on the simplex; both are biased.
 
 EM for lambda = P pi with multinomial counts, axis by axis (Agrawal and Aggarwal 2001, "iterative Bayes"; van den Hout
-and van der Heijden 2002): pi <- pi * P^T(n / P pi) / N. In the interior it ends at the moment estimate. Of tables with
+and van der Heijden 2002): pi <- pi * P^T(n / P pi) / N. In the interior it ends at the moment estimate. In tables with
 few cells the same maximum is found by sequential quadratic programming, which does not slow down where cells tend to 0.
 Intervals belong to the moment estimate in every case.
 """
@@ -37,25 +37,15 @@ _RIDGE = 1e-12
 
 @frozen(slots=False)
 class MaximumLikelihoodTable:
-    """The table of the largest likelihood.
+    """The table of the largest likelihood."""
 
-    Attributes:
-        counts: original cells, all >= 0, of the same total as the released ones.
-        gap: the log-likelihood lies at most this far below its maximum (N (max gradient - 1), by concavity).
-        converged: whether the gap is below 1e-6.
-    """
-
-    counts: Array
-    gap: float
-    converged: bool
+    counts: Array  # of original cells, all >= 0, with the total of the released ones
+    gap: float  # the log-likelihood is at most this far below its maximum (N (max gradient - 1), by concavity)
+    converged: bool  # whether the gap is below 1e-6
 
 
 def transition(axis: AxisWeights) -> Array:
-    """Return (U, V) the column-stochastic matrix of an axis.
-
-    Raises:
-        PolicyError: RR278 for a form whose likelihood is not that of a matrix.
-    """
+    """Return (U, V) the column-stochastic matrix of an axis (RR278 for a form without one)."""
     match axis:
         case IdentityWeights():
             return np.eye(len(axis.original))
@@ -75,12 +65,7 @@ def transition(axis: AxisWeights) -> Array:
 
 
 def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLikelihoodTable:
-    """Find the original table under which the released counts are likeliest.
-
-    Args:
-        released: counts, one dimension an axis.
-        matrices: (U, V) of each axis.
-    """
+    """Return the original table under which the released counts, one dimension an axis, are likeliest."""
     total = float(released.sum())
     shape = tuple(P.shape[1] for P in matrices)
     if total <= 0:
@@ -142,9 +127,9 @@ def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
 def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     """Return the next table by sequential quadratic programming; None where it leads nowhere.
 
-    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0, and the way there is halved until
-    it leads uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that function sum pi = 1, since
-    columns of P add up to 1.
+    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0. The step is halved until it leads
+    uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that function sum pi = 1, since columns of P
+    add up to 1.
     """
     known = n > 0
     scaled = P[known] * (np.sqrt(n[known]) / (P[known] @ pi))[:, None]
@@ -190,13 +175,7 @@ def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
 
 
 def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
-    """Return counts as an array.
-
-    Args:
-        shape: of it.
-        codes: for each dimension (cells,) places.
-        n: (cells,) counts; equal places are added.
-    """
+    """Return an array of counts, from (cells,) codes of each dimension; equal places are added."""
     flat = np.zeros(len(n), dtype=np.int64)
     for size, code in zip(shape, codes, strict=True):
         flat = flat * size + code
@@ -208,15 +187,10 @@ _ROUNDS = 3
 
 
 def maximise_quadratic(square: Array, slope: Array, near: Array) -> Array:
-    """Return the x >= 0 at which slope' x - x' square x / 2 is largest.
+    """Return the x >= 0 at which slope' x - x' square x / 2 is largest, from a point near it.
 
-    Active sets (Lawson and Hanson 1974, chapter 23) on the normal equations (Bro and de Jong 1997), begun at a point
-    that is known to be near: most of what is 0 there is 0 in the end.
-
-    Args:
-        square: (k, k) symmetric, positive definite.
-        slope: (k,) at 0.
-        near: (k,) where to begin, >= 0.
+    Active sets (Lawson and Hanson 1974, chapter 23) on the normal equations (Bro and de Jong 1997): most entries that
+    are 0 at the start are 0 in the end.
 
     Raises:
         numpy.linalg.LinAlgError: if the square is singular, or rounding leads round in circles.
@@ -259,11 +233,7 @@ class MaximumLikelihoodEstimator:
     told = "maximum likelihood (EM)"
 
     def counts(self, asked: Inversion) -> tuple[Array, str]:
-        """Run EM.
-
-        Raises:
-            PolicyError: RR278 if it is not defined for a column; RR268 for more cells than it can be run on.
-        """
+        """Run EM (RR278 if it is not defined for a column; RR268 for too many cells)."""
         cells = max(math.prod(sizes) for sizes in zip(*asked.sizes, strict=True)) if asked.sizes else 1
         if cells > LIKELIHOOD_CELLS:
             raise PolicyError(

@@ -28,19 +28,12 @@ MISSING = "missing"
 
 @frozen(slots=False)
 class Formula:
-    """Outcome and covariates of a model.
+    """Outcome and covariates of a model; words replace odd names of columns on the right side."""
 
-    Attributes:
-        outcome: a column, unchanged.
-        covariates: columns of the right side, unchanged, each once.
-        right: the right side, with words in place of odd names of columns.
-        odd: these words, each with its column.
-    """
-
-    outcome: str
-    covariates: tuple[str, ...]
+    outcome: str  # unchanged
+    covariates: tuple[str, ...]  # unchanged, each once
     right: str
-    odd: Mapping[str, str] = field(default_factory=dict)
+    odd: Mapping[str, str] = field(default_factory=dict)  # word -> column
 
     def told(self, text: str) -> str:
         """Return a text with the columns' own names."""
@@ -50,11 +43,7 @@ class Formula:
 
 
 def read_formula(text: str) -> Formula:
-    """Read `outcome ~ terms`, the terms in the language of formulaic.
-
-    Raises:
-        PolicyError: RR540 if formulaic is not installed; RR541 if it cannot be read.
-    """
+    """Read `outcome ~ terms`, the terms in the language of formulaic (RR540 if it is not installed; RR541)."""
     try:
         import formulaic
         from formulaic.errors import FormulaicError
@@ -91,17 +80,11 @@ def read_formula(text: str) -> Formula:
 
 @frozen(slots=False)
 class CovariateDesign:
-    """The covariates of original cells.
+    """The covariates of original cells."""
 
-    Attributes:
-        terms: names of the columns of `matrix`.
-        matrix: (cells, terms).
-        frame: a row a cell, a column a covariate.
-    """
-
-    terms: tuple[str, ...]
-    matrix: Array = field(repr=False)
-    frame: pd.DataFrame = field(repr=False)
+    terms: tuple[str, ...]  # the columns of `matrix`
+    matrix: Array = field(repr=False)  # shape (cells, terms)
+    frame: pd.DataFrame = field(repr=False)  # a row a cell, a column a covariate
     _formula: Formula = field(repr=False)
     _again: Callable[[pd.DataFrame], Any] = field(repr=False)
 
@@ -109,12 +92,9 @@ class CovariateDesign:
     def of(
         cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
     ) -> CovariateDesign:
-        """Return the design of cells, given by the names of the formula.
+        """Return the design of cells, given by the names of the formula (RR541).
 
         The domains have the categories of each covariate, in order; the first of text is the reference.
-
-        Raises:
-            PolicyError: RR541 for a term that cannot be computed, or that depends on the frequencies of values.
         """
         import formulaic
         from formulaic.errors import FormulaicError

@@ -104,12 +104,9 @@ _SINGULAR = 1e-9
 
 
 def information_of(counts: Array, X: Array, slope: Array) -> Array:
-    """Return (parameters, parameters) minus the derivative of a score.
+    """Return (parameters, parameters) minus the derivative of a score, from (cells,) counts and (cells, terms) X.
 
-    Args:
-        counts: (cells,).
-        X: (cells, terms).
-        slope: (cells, equations, equations) of the expectation by the predictors.
+    `slope` is (cells, equations, equations), of the expectation by the predictors.
     """
     equations, covariates = slope.shape[1], X.shape[1]
     found = np.zeros((equations, covariates, equations, covariates))

@@ -49,17 +49,11 @@ _MOST_ENTRIES = 4_000_000
 
 @frozen(slots=False)
 class Likelihood:
-    """The coefficients under which the released counts are likeliest.
+    """The coefficients under which the released counts are likeliest."""
 
-    Attributes:
-        beta: (equations, terms).
-        counts: (cells,) expected records of each original cell.
-        combination: (cells,) the combination of covariates that each cell has.
-    """
-
-    beta: Array
-    counts: Array = field(repr=False)
-    combination: Ints = field(repr=False)
+    beta: Array  # shape (equations, terms)
+    counts: Array = field(repr=False)  # shape (cells,): expected records of each original cell
+    combination: Ints = field(repr=False)  # shape (cells,): its combination of covariates
     _observed: Array = field(repr=False)
     _complete: Array = field(repr=False)
 
@@ -78,15 +72,8 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
 ) -> Likelihood | None:
     """Fit by maximum likelihood; None where it has no solution at hand either, or is not defined.
 
-    It is defined for an outcome in categories, if the channel treats all that one equation counts equally.
-
-    Args:
-        table: the corrected counts by outcome and covariates, without a condition on a randomised column.
-        outcome: the column.
-        combination: (cells,) the combination of covariates that each cell has, numbered from 0.
-        X: (cells, terms).
-        Y: (cells, equations) zeros and ones.
-        family: of the outcome.
+    It is defined for an outcome in categories, if the channel treats all that one equation counts equally. The table
+    has no condition on a randomised column; combinations of covariates are numbered from 0.
     """
     if not family.shares or any(targets is not None for _, targets in table.axes):
         return None
@@ -125,17 +112,11 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
 
 @frozen(slots=False)
 class _Model:
-    """The likelihood of released shares.
+    """The likelihood of released shares."""
 
-    Attributes:
-        P: (released, combinations, groups) the channel.
-        n: (released,) shares.
-        X: (combinations, terms).
-    """
-
-    P: Array
-    n: Array
-    X: Array
+    P: Array  # shape (released, combinations, groups): the channel
+    n: Array  # shape (released,): shares
+    X: Array  # shape (combinations, terms)
     family: RegressionFamily
 
     def fit(self) -> tuple[Array, Array] | None:

@@ -327,18 +327,11 @@ def regression(  # noqa: PLR0917 the options of a regression
 
 
 def _fit(
-    table: Crosstab,
-    X: Array,
-    Y: Array,
-    family: RegressionFamily,
-    likely: tuple[str, list[tuple[Value, ...]]] | None,
+    table: Crosstab, X: Array, Y: Array, family: RegressionFamily, likely: tuple[str, list[tuple[Value, ...]]] | None
 ) -> Scores | Likelihood:
-    """Return the fit by corrected scores, or by maximum likelihood where these have no solution.
+    """Return the fit by corrected scores, or by maximum likelihood where these have no solution (RR544 if neither).
 
     The latter needs the outcome's column, and the covariates of each cell.
-
-    Raises:
-        PolicyError: RR544 if neither has a solution.
     """
     root = solve_score(table.moment.reshape(-1), X, Y, family)
     if root is not None:
@@ -385,11 +378,7 @@ _Outcome: TypeAlias = "tuple[Array, tuple[Value, ...], tuple[Value, ...]]"
 def _outcome(
     name: str, values: Sequence[Value], domain: Sequence[Value], family: str, success: Sequence[Value] | None
 ) -> _Outcome:
-    """Return (cells, equations) the outcome, the outcome of each equation, and the categories that count as yes.
-
-    Raises:
-        PolicyError: RR543 if the family does not fit such an outcome.
-    """
+    """Return (cells, equations) the outcome, the outcome of each equation, and the categories that mean yes (RR543)."""
     if family == "binomial":
         yes = _success(name, domain, success)
         return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes

@@ -46,11 +46,7 @@ if TYPE_CHECKING:
 def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
     """Return the variance of the part that is quadratic in the error of the counts, with one coefficient held.
 
-    Args:
-        solved: the coefficients.
-        u: (parameters,).
-        free: (parameters,) which are not held.
-        covariance: of the draw, for (functions, cells) functions of the cells, (functions, functions).
+    `u` and `free`, those not held, are (parameters,); `covariance` is the draw's, for (functions, cells).
     """
     if not free.any():
         return 0.0
@@ -97,17 +93,11 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
 
 @frozen(slots=False)
 class _FixedCoefficient:
-    """A coefficient held at a value.
+    """A coefficient held at a value."""
 
-    Attributes:
-        distance: of the score from 0 in standard errors; positive where larger coefficients fit better.
-        rest: all coefficients.
-        share: of the variance, the part of second order.
-    """
-
-    distance: float
-    rest: Array
-    share: float
+    distance: float  # of the score from 0 in standard errors; positive where larger coefficients fit better
+    rest: Array  # all coefficients
+    share: float  # the part of the variance that is of second order
 
 
 @frozen(slots=False)

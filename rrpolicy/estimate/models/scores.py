@@ -38,23 +38,14 @@ FARTHEST = 30.0
 
 @frozen(slots=False)
 class ScoreRoot:
-    """Coefficients at which a score vanishes.
+    """Coefficients at which a score vanishes."""
 
-    Attributes:
-        beta: (equations, terms).
-        information: (parameters, parameters) minus the derivative of the score.
-        scores: (parameters, cells) of each cell.
-        counts: (cells,) of the table.
-        X: (cells, terms).
-        Y: (cells, equations) outcomes.
-    """
-
-    beta: Array
-    information: Array = field(repr=False)
-    scores: Array = field(repr=False)
-    counts: Array = field(repr=False)
-    X: Array = field(repr=False)
-    Y: Array = field(repr=False)
+    beta: Array  # shape (equations, terms)
+    information: Array = field(repr=False)  # shape (parameters, parameters): minus the derivative of the score
+    scores: Array = field(repr=False)  # shape (parameters, cells)
+    counts: Array = field(repr=False)  # shape (cells,); some may be negative
+    X: Array = field(repr=False)  # shape (cells, terms)
+    Y: Array = field(repr=False)  # shape (cells, equations): outcomes
     family: RegressionFamily = field(repr=False)
 
     @property
@@ -68,13 +59,7 @@ def solve_score(  # noqa: PLR0917 what a model is of
 ) -> ScoreRoot | None:
     """Return the root of the score of a table, by Newton's method; None where it has none at hand.
 
-    Args:
-        counts: (cells,) some may be negative.
-        X: (cells, terms).
-        Y: (cells, equations) outcomes.
-        family: of the outcome.
-        start: (equations, terms) to begin at; zeros by default.
-        free: (parameters,) which may move, and whose scores vanish; all by default.
+    It begins at `start`, by default 0. All of the (parameters,) move, or those that are `free`; their scores vanish.
     """
     beta = np.zeros((Y.shape[1], X.shape[1])) if start is None else start
     moving = np.arange(beta.size) if free is None else np.flatnonzero(free)
@@ -128,12 +113,8 @@ class Scores:
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
         """Return (functions,) standard errors of functions of the coefficients and of the cells' numbers of records.
 
-        Args:
-            by_beta: (functions, parameters) derivatives by the coefficients.
-            by_cells: (functions, cells) derivatives by the counts; equal for all cells with the same covariates.
-
-        Returns:
-            also (functions,) where the population's replace this table's, whose variance came out negative.
+        Derivatives are (functions, parameters) and (functions, cells), the latter equal for all cells with the same
+        covariates. Also returns where the population's replace this table's, whose variance came out negative.
         """
         functions = by_beta @ self.solved.influence
         return self.table.errors_of(functions if by_cells is None else functions + by_cells)

@@ -57,22 +57,16 @@ _OF_CLASSES: dict[type[exp.Expr], str] = {
 
 @frozen
 class Aggregate:
-    """An estimate for every group.
+    """An estimate for every group; a `share` is of the records of a larger group that are in this one.
 
-    Attributes:
-        kind: `count`; `share` of the records of a larger group that are in this one; `avg` or `sum` of a column; `min`
-            or `max` of one that is released unchanged.
-        value: the column of numbers, or the column whose nulls a count leaves out.
-        condition: of FILTER, in addition to the query's own condition.
-        within: the columns whose categories the larger group shares with this one; None for those grouped by.
-        scale: the factor of the result.
+    `min` and `max` are of a column that is released unchanged.
     """
 
     kind: AggregateKind
-    value: str | None = None
-    condition: tuple[Expression, ...] = ()
-    within: tuple[str, ...] | None = ()
-    scale: float = 1.0
+    value: str | None = None  # the column of numbers, or the column whose nulls a count leaves out
+    condition: tuple[Expression, ...] = ()  # of FILTER
+    within: tuple[str, ...] | None = ()  # the columns whose categories the larger group shares; None for all
+    scale: float = 1.0  # the factor of the result
 
 
 def query_error(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:

@@ -47,11 +47,7 @@ NOTE = "min and max are exact, and of this table alone: columns, groups and cond
 def extreme(
     release: Release, kind: str, value: str, by: Sequence[str], conjuncts: Sequence[Expression]
 ) -> Mapping[tuple[Value, ...], Any]:
-    """Return group -> the least ("min"), or the largest ("max"), value; a group without one is missing.
-
-    Raises:
-        PolicyError: RR272 where the column, a group or a condition was randomised; else as `Release.crosstab`.
-    """
+    """Return group -> the least ("min"), or the largest ("max"), value; a group without one is missing (RR272)."""
     columns = release.columns
     condition = split(conjuncts, columns)
     groups = Grouping.of(columns, by, condition)

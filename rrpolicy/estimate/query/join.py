@@ -73,11 +73,7 @@ def own_table(name: str, given: Given) -> OwnTable:
 
 
 def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, ...]:
-    """Take the joins out of a query, and name the columns of the joined tables by alias and column everywhere else.
-
-    Raises:
-        PolicyError: RR272 for any other join than by equality of one column; RR508 for a table that is not given.
-    """
+    """Take the joins out of a query, and name columns of joined tables by alias and column (RR272, RR508)."""
     clauses = select.args.get("joins") or []
     joins = tuple(_join(clause, select, tables) for clause in clauses)
     select.set("joins", None)
@@ -95,9 +91,7 @@ def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, 
 def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expression, ...], tuple[str, ...]]:
     """Return a release with the columns of joined tables, the conditions of the joins, and the notes.
 
-    Raises:
-        PolicyError: RR272 for a column that cannot be joined; RR508 if a category has several rows, or none has any;
-            else as `Columns.axis`.
+    RR272 for a column that cannot be joined; RR508 if a category has several rows, or none has any.
     """
     conditions: list[Expression] = []
     notes: list[str] = []

@@ -35,24 +35,16 @@ if TYPE_CHECKING:
 
 @frozen
 class Having:
-    """A condition on the rows of a result.
+    """A condition on the rows of a result."""
 
-    Attributes:
-        expression: over `of`, each named by its place.
-        of: aggregates, and columns of the result by name.
-    """
-
-    expression: Expression
-    of: tuple[str | Aggregate, ...]
+    expression: Expression  # over `of`, each named by its place
+    of: tuple[str | Aggregate, ...]  # aggregates, and columns of the result by name
 
 
 def read_having(node: exp.Expr, reader: Reader, named: Sequence[tuple[str, str | Aggregate]]) -> Having:
-    """Read a condition of aggregates and columns of the result, compared with constants.
+    """Read a condition of aggregates and columns of the result, compared with constants (RR272, RR264).
 
     Aliases are `named` with the item of the SELECT list that they denote.
-
-    Raises:
-        PolicyError: RR272 for anything else; RR264 for a constant that is none.
     """
     rows = _Rows(reader, {alias.casefold(): item for alias, item in named if alias}, [])
     return Having(rows.read(node), tuple(rows.of))
@@ -130,25 +122,13 @@ class SortKey:
 
 @frozen
 class Query:
-    """A parsed query.
-
-    Attributes:
-        items: the columns of the result.
-        sets: the columns of each set of groups, as written; one set unless GROUPING SETS, CUBE or ROLLUP require more.
-        where: the condition, spelled anew; None for none.
-        conjuncts: the same, parsed.
-        order: keys, the first decides.
-        limit: how many rows; None for all.
-        offset: how many rows are left out before them.
-        having: the condition on rows; None for all.
-        joins: tables of the analyst.
-    """
+    """A parsed query; it has one set of groups unless GROUPING SETS, CUBE or ROLLUP require more."""
 
     items: tuple[SelectItem, ...]
-    sets: tuple[tuple[str, ...], ...]
-    where: str | None
-    conjuncts: tuple[Expression, ...]
-    order: tuple[SortKey, ...]
+    sets: tuple[tuple[str, ...], ...]  # as written
+    where: str | None  # the condition, spelled anew
+    conjuncts: tuple[Expression, ...]  # the condition, parsed
+    order: tuple[SortKey, ...]  # the first decides
     limit: int | None
     offset: int
     having: Having | None = None
@@ -164,8 +144,6 @@ class Query:
 
 def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query:
     """Parse `SELECT columns, aggregates FROM release JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …`.
-
-    The query may join the analyst's tables.
 
     Raises:
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;

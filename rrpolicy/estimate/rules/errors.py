@@ -84,12 +84,9 @@ class RuleErrors:
 
 
 def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
-    """Compare the rules of `Release.rules` without a condition with those of the true table, one row a record.
+    """Compare the rules of `Release.rules` with those of the true table of original values, one row a record.
 
-    The true table has one column for each released name, with original values.
-
-    Raises:
-        PolicyError: RR277 if the rules are under a condition, or a column is missing.
+    RR277 if the rules are under a condition, or a column is missing.
     """
     possible = rules.possible
     missing = sorted({column for column, _ in possible.names} - set(truth.columns))

@@ -22,26 +22,18 @@ Name = tuple[str, Value]
 
 @frozen(slots=False)
 class Items:
-    """Categories of columns, in the order of the columns.
+    """Categories of columns, in the order of the columns; those of one axis are in no rule together.
 
     A record weighs `base` in the count of an item, and in each of the item's rows of bits, which exclude one another,
     `more` than that.
-
-    Attributes:
-        axes: (items,) the number of the axis of each among those that transactions are read by; items of one axis are
-            in no rule together.
-        base: (items,).
-        more: (items, most rows); 0 where an item has fewer.
-        rows: (items, most rows) places among the rows of the transactions; 0 where an item has fewer.
-        asked: (items,) the number of the axis of the condition that an item is part of; -1 for none.
     """
 
     names: tuple[Name, ...]
-    axes: Ints = field(repr=False)
-    base: Array = field(repr=False)
-    more: Array = field(repr=False)
-    rows: Ints = field(repr=False)
-    asked: Ints = field(repr=False)
+    axes: Ints = field(repr=False)  # shape (items,): numbers among those of the transactions
+    base: Array = field(repr=False)  # shape (items,)
+    more: Array = field(repr=False)  # shape (items, most rows); 0 where an item has fewer
+    rows: Ints = field(repr=False)  # shape (items, most rows): places among the rows
+    asked: Ints = field(repr=False)  # shape (items,): the axis of the condition; -1 for none
 
     @cached_property
     def weights(self) -> Array:
@@ -78,12 +70,9 @@ def make_items(
     condition: Condition,
     present: Sequence[Value] | None,
 ) -> tuple[Items, tuple[BitRow, ...]]:
-    """Return the items of some columns, and the rows of bits that they are counted by.
+    """Return the items of some columns, and the rows of bits that they are counted by (RR277, RR267).
 
     Items have the categories that the condition leaves. A column with a category in `present` has only those as items.
-
-    Raises:
-        PolicyError: RR277 if no column has a category that is `present`; RR267 where weights cannot be solved.
     """
     known: dict[tuple[int, bytes], tuple[int, BitRow]] = {}
     items: list[tuple[Name, int, float, list[tuple[int, float]], int]] = []
@@ -123,9 +112,9 @@ def make_items(
 def _split_weights(
     weights: Array, place: int, known: dict[tuple[int, bytes], tuple[int, BitRow]]
 ) -> tuple[float, list[tuple[int, float]]]:
-    """Return the commonest weight of an item, and for each other one the number of its row with the difference.
+    """Return the commonest weight of an item, and the differences of the others with the numbers of their rows.
 
-    Rows are numbered by `known`, which grows.
+    `known` has the numbers, and grows.
     """
     values, of, cells = np.unique(weights, return_inverse=True, return_counts=True)
     base, added = int(cells.argmax()), []

@@ -58,29 +58,17 @@ class RuleSearch:
 
 @frozen(slots=False)
 class FoundRules:
-    """Rules whose intervals of support and confidence both reach up to the thresholds.
-
-    Attributes:
-        names: column and category of each item.
-        members: (rules, longest) items of each, in order; -1 where there are fewer.
-        then: (rules,) the item that follows.
-        supports: shares of the records that satisfy the condition.
-        confidences: shares of those with what is given.
-        candidates: how many rules were examined.
-    """
+    """Rules whose intervals of support and confidence both reach up to the thresholds."""
 
     names: tuple[Name, ...] = field(repr=False)
-    members: Ints = field(repr=False)
-    then: Ints = field(repr=False)
-    supports: FiellerRatios = field(repr=False)
-    confidences: FiellerRatios = field(repr=False)
-    candidates: int
+    members: Ints = field(repr=False)  # shape (rules, longest): items in order; -1 where there are fewer
+    then: Ints = field(repr=False)  # shape (rules,): the item that follows
+    supports: FiellerRatios = field(repr=False)  # shares of the records that satisfy the condition
+    confidences: FiellerRatios = field(repr=False)  # shares of those with what is given
+    candidates: int  # how many rules were examined
 
     def chosen(self, asked: RuleSearch, by: By = "point") -> Mask:
-        """Return which rules reach the thresholds with the lower ends of the intervals, the estimates, the upper ends.
-
-        A rule without a confidence does not.
-        """
+        """Return which rules with a confidence reach the thresholds, with the lower or upper ends or the estimates."""
         values = [self.supports.estimate, self.confidences.estimate]
         possible = np.isfinite(values[1])
         if by != "point":
@@ -114,19 +102,12 @@ class FoundRules:
 
 
 class _Level(NamedTuple):
-    """Itemsets of one size that are not ruled out, in lexicographic order.
+    """Itemsets of one size that are not ruled out, in lexicographic order."""
 
-    Attributes:
-        members: (n, size) items, in order.
-        parents: (n, size) places among those one smaller of the itemset without its first, its second, ... item.
-        first: (n,) sums of weights.
-        second: (n,) sums of their squares.
-    """
-
-    members: Ints
-    parents: Ints
-    first: Array
-    second: Array
+    members: Ints  # shape (n, size): items, in order
+    parents: Ints  # shape (n, size): places of the itemset without its first, its second, ... item in the level below
+    first: Array  # shape (n,): sums of weights
+    second: Array  # shape (n,): sums of their squares
 
 
 class _Frequent(NamedTuple):
@@ -161,10 +142,7 @@ class Weighing:
         return first, second
 
     def tables(self, members: Ints) -> Array:
-        """Return (n, combinations, parts) the records in each combination of rows of the items of an itemset.
-
-        `members` is (n, size), in lexicographic order.
-        """
+        """Return (n, combinations, parts) the records in each combination of rows of (n, size) ordered itemsets."""
         rows = self.items.rows
         choices = list(product(range(rows.shape[1] + 1), repeat=members.shape[1]))
         found = np.empty((len(members), len(choices), len(self.of.records)))
@@ -173,14 +151,10 @@ class Weighing:
         return found
 
     def sums(self, members: Ints, tables: Array, powers: Sequence[int], asked: Sequence[int]) -> Array:
-        """Return (n,) sums over records of a product of weights.
+        """Return (n,) sums over records of a product of powers of weights in (n, size) items, with their `tables`.
 
-        Args:
-            members: (n, size).
-            tables: of `tables`.
-            powers: of the weights in each item.
-            asked: powers of the weight in an axis of the condition: where no item has that axis, then where the item in
-                each place has it.
+        The powers in an axis of the condition are `asked`: where no item has that axis, then where the item in each
+        place has it.
         """
         weights = self.items.weights
         product = np.ones((len(members), 1))
@@ -211,11 +185,7 @@ def reaches_threshold(values: Array, least: float) -> Mask:
 
 
 def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
-    """Return the rules whose intervals reach up to the thresholds, and none of whose parts is ruled out.
-
-    Raises:
-        PolicyError: RR277 if there are too many to count or to hold.
-    """
+    """Return the rules whose intervals reach up to the thresholds, and none of whose parts is ruled out (RR277)."""
     items = weighing.items
     found: list[_Rules] = []
     members = np.arange(len(items.names))[:, None]

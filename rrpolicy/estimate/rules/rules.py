@@ -271,11 +271,7 @@ class NamedRules(_RuleList):
 def named_rules(
     release: Release, asked: Sequence[str], *, where: str | None, target: Target, level: float
 ) -> NamedRules:
-    """Estimate rules that are named, as `Release.rule` describes.
-
-    Raises:
-        PolicyError: RR277 for invalid rules; RR265 for an unknown category.
-    """
+    """Estimate rules that are named, as `Release.rule` describes (RR277, RR265)."""
     check_target(target, level, release.max_records)
     written = [read_rule(text) for text in asked]
     if not written:
@@ -329,11 +325,7 @@ def rules(
     target: Target,
     level: float,
 ) -> Rules:
-    """Estimate rules, as `Release.rules` describes.
-
-    Raises:
-        PolicyError: RR277 for thresholds that are not shares, unknown categories, or too many candidates.
-    """
+    """Estimate rules, as `Release.rules` describes (RR277)."""
     check_target(target, level, release.max_records)
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
         message = "a rule needs a least support and a least confidence in (0, 1], and two columns or more"

@@ -32,19 +32,12 @@ _AT_A_TIME = 1 << 18
 
 @frozen(slots=False)
 class Transactions:
-    """Released records, separated by their weights besides the items; each part begins with a new word.
+    """Released records, separated by their weights besides the items; each part begins with a new word."""
 
-    Attributes:
-        words: (rows, words) bits; those behind the last record of a part are 0.
-        starts: (parts + 1,) the word that each part begins with, and the end.
-        records: (parts,) records of each part.
-        asked: (axes of the condition, parts) the weight of a record of a part in each axis.
-    """
-
-    words: Words = field(repr=False)
-    starts: tuple[int, ...] = field(repr=False)
-    records: Array
-    asked: Array
+    words: Words = field(repr=False)  # shape (rows, words): bits; 0 behind the last record of a part
+    starts: tuple[int, ...] = field(repr=False)  # shape (parts + 1,): the first word of each part, and the end
+    records: Array  # shape (parts,)
+    asked: Array  # shape (axes of the condition, parts): the weight of a record in each axis
 
     @cached_property
     def singles(self) -> Array:
@@ -77,10 +70,7 @@ class Transactions:
         return found
 
     def counts(self, rows: Sequence[Ints]) -> Array:
-        """Return (n, parts) the records that are in all rows of a combination.
-
-        Each combination has its first row, its second row, ...: (n,) each. Equal beginnings are consecutive.
-        """
+        """Return (n, parts) the records in all rows of n combinations, whose equal beginnings are consecutive."""
         match rows:
             case []:
                 return self.records[None]
@@ -101,12 +91,9 @@ class Transactions:
 def transactions(
     release: Release, axes: Sequence[AxisWeights], rows: Sequence[BitRow], condition: Condition
 ) -> Transactions:
-    """Read the released records that satisfy a condition's filter.
+    """Read the released records that satisfy a condition's filter, separated by their weights in its randomised axes.
 
-    The condition's randomised axes separate the records by their weights.
-
-    Raises:
-        PolicyError: RR269 if the data differ from the manifest; RR288 for columns that cannot weigh records.
+    RR269 if the data differ from the manifest; RR288 for columns that cannot weigh records.
     """
     others = ungrouped_condition_axes(axes, condition)
     every = [*axes, *(axis for axis, _ in others)]

@@ -42,22 +42,14 @@ _SURVIVES = (
 
 @frozen
 class MatrixKnowledge:
-    """Known properties of the matrix Pr(released | original) of columns that are randomised together, or of one column.
-
-    Attributes:
-        randomised: whether any value can be released as another.
-        matrix: there is one, and it is that of these columns alone.
-        doubly: its rows add up to 1, too.
-        half: every category is released unchanged with a probability of at least one half.
-        two: it has two categories.
-    """
+    """Known properties of Pr(released | original) of columns that are randomised together, or of one column."""
 
     columns: tuple[str, ...]
-    randomised: bool = True
-    matrix: bool = True
-    doubly: bool = False
-    half: bool = False
-    two: bool = False
+    randomised: bool = True  # any value can be released as another
+    matrix: bool = True  # there is one, of these columns alone
+    doubly: bool = False  # its rows add up to 1, too
+    half: bool = False  # every category is released unchanged with probability one half or more
+    two: bool = False  # it has two categories
 
     @property
     def apart(self) -> bool:
@@ -110,17 +102,13 @@ def two_by_two_with_dominant_diagonal(known: MatrixKnowledge) -> bool:
 class MeasureBound:
     """Measures that are no larger in the expected released proportions than in the original ones.
 
-    Attributes:
-        measures: by name; those that are 1 where there is no association by their distance from 1.
-        analysis: in words, of tables of a column with any other.
-        row: the condition on the rows' matrix.
-        column: the condition on the columns' matrix.
+    Those that are 1 where there is no association are compared by their distance from 1.
     """
 
     measures: tuple[str, ...]
-    analysis: str
-    row: Needed
-    column: Needed
+    analysis: str  # of tables of a column with any other
+    row: Needed  # the condition on the rows' matrix
+    column: Needed  # the condition on the columns' matrix
     because: str
 
 
@@ -264,12 +252,8 @@ def _column_statements(plain: tuple[str, ...], known: Sequence[MatrixKnowledge])
 def what_holds_of_pair(x: Array, row: MatrixKnowledge, column: MatrixKnowledge, table: str) -> Holds:
     """Return the valid analyses of a released table of two columns, each randomised by itself or not at all.
 
-    Args:
-        x: (rows, columns) released counts, at least 2 x 2, no row and no column empty. Of two categories the second is
-            the one that is present.
-        row: known properties of the first column's matrix; one that is not randomised has the identity.
-        column: known properties of the second column's matrix.
-        table: the name of the table, in words.
+    `x` has (rows, columns) released counts, at least 2 x 2, no row and no column empty. Of two categories the second is
+    the one that is present. A column that is not randomised has the identity as its matrix.
     """
     return Holds(tuple(_pair_statements(x, row, column)), table)
 
