@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.comparison.comparison import ComparisonKind, EstimateComparison, Question
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
-    from rrpolicy.estimate.uncorrected.validity_table import Holds
+    from rrpolicy.estimate.uncorrected.release_validity import Holds
     from rrpolicy.planning.policy_opening import PolicyLike
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.table_risk.table import TableCheck

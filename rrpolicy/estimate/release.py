@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.means import Means
     from rrpolicy.estimate.sums.replicates import Replicates
     from rrpolicy.estimate.survey.design import Alone, Design
-    from rrpolicy.estimate.uncorrected.validity_table import Holds
+    from rrpolicy.estimate.uncorrected.release_validity import Holds
 
 
 def refuse_design(release: Release, what: str) -> None:

@@ -12,7 +12,7 @@ from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.estimate.opening import with_engine_type
 from rrpolicy.estimate.uncorrected.release_validity import MatrixKnowledge, what_holds_of_columns
-from rrpolicy.estimate.uncorrected.validity_table import MEANING, NOTE
+from rrpolicy.estimate.uncorrected.release_validity import MEANING, NOTE
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.weights import WeightFile, decoder_weights, weight_files
 from rrpolicy.formats.format import CORE_FORMATS, Format

@@ -11,7 +11,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.uncorrected.release_validity import MatrixKnowledge, what_holds_of_pair
-from rrpolicy.estimate.uncorrected.validity_table import Holds
+from rrpolicy.estimate.uncorrected.release_validity import Holds
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.counts import Array
 from rrpolicy.source.memory.input_table import InputTable

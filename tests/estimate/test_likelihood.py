@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models import regression
-from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.likelihood import _Model, fit_likelihood
+from rrpolicy.estimate.models.scores import FAMILIES
 from rrpolicy.estimate.opening import open_release
 from tests.estimate.test_regression import EXACT, KEEP, columns, full, one, people, releases
 

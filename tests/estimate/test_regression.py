@@ -21,8 +21,7 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.models.family import FAMILIES
-from rrpolicy.estimate.models.scores import solve_score
+from rrpolicy.estimate.models.scores import FAMILIES, solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv

@@ -19,7 +19,7 @@ from rrpolicy import DataError, PolicyError
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.uncorrected import release_validity
-from rrpolicy.estimate.uncorrected.validity_table import Holds
+from rrpolicy.estimate.uncorrected.release_validity import Holds
 
 ONES = ("odds_ratio", "interest", "conviction", "collective_strength")
 STEPS = (0.05, 0.3, 0.5, 0.7, 1.0)

@@ -23,13 +23,13 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import maximise_quadratic, transition
-from rrpolicy.estimate.models.family import information_of, is_positive_definite
+from rrpolicy.estimate.models.scores import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.family import RegressionFamily
+    from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask

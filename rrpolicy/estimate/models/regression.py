@@ -17,10 +17,9 @@ from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
 from rrpolicy.estimate.models.design import MISSING, CovariateDesign, covariates, is_numeric, read_formula
-from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.likelihood import fit_likelihood
 from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets
-from rrpolicy.estimate.models.scores import Scores, solve_score
+from rrpolicy.estimate.models.scores import FAMILIES, Scores, solve_score
 from rrpolicy.estimate.results.estimates import Estimates, Inference, result_of
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rrpolicy.estimate.models.family import RegressionFamily
     from rrpolicy.estimate.models.likelihood import Likelihood
+    from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Sample, Target

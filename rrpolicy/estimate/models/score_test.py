@@ -27,8 +27,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from rrpolicy.estimate.models.family import information_of
-from rrpolicy.estimate.models.scores import Scores, solve_score
+from rrpolicy.estimate.models.scores import Scores, information_of, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.frozen_dataclass import frozen
 

@@ -22,8 +22,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.rules.items import Items, Name
-from rrpolicy.estimate.rules.transactions import Transactions
+from rrpolicy.estimate.rules.transactions import Items, Name, Transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array, Ints

@@ -32,9 +32,8 @@ from rrpolicy.estimate.results.intervals import FiellerRatios, clip_interval
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, quantity_column_names
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.items import Items, Name, make_items
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
-from rrpolicy.estimate.rules.transactions import transactions
+from rrpolicy.estimate.rules.transactions import Items, Name, make_items, transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
