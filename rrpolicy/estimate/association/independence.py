@@ -46,9 +46,13 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pandas as pd
 
+    from rrpolicy.estimate.counts.condition import Condition
     from rrpolicy.estimate.release import Release
+    from rrpolicy.estimate.weights.base import AxisWeights
 
 RELEASED = "Pearson's chi-square on the released table (level kept, power lost)"
 WALD = "Wald, by the covariance of the corrected table"
@@ -223,16 +227,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     refuse_biased([*axes, *condition.axes], "independence")
     refuse_overlap(release, [row, column], where, "independence")
     names = (first, second)
-    reasons = {
-        f"{first!r} and {second!r} were randomised together, so they are dependent in the release in any case":
-            len(axes) == 1,
-        "the condition is on a randomised column, so the released rows that satisfy it are not the original ones":
-            bool(condition.masks),
-        "a column that was randomised together with another has no one-column table that keeps independence":
-            any(len(a.columns) > 1 for a in axes),
-        "a column is released as sets of values": any(a.counted != len(a.released) for a in axes),
-    }  # fmt: skip
-    reason = next((text for text, holds in reasons.items() if holds), "")
+    reason = _reason_uncorrected_untestable(names, axes, condition)
     refuse_repeated_units(release.max_records)
     if method not in {None, *METHODS}:
         expected = '"released", "score", "wald" or "rao-scott"'
@@ -257,6 +252,19 @@ def independence(release: Release, row: str, column: str, where: str | None, met
         observed=not any(axis.randomised for axis in (*axes, *condition.axes)),
     )  # fmt: skip
     return replace(found, sample=counts.sample) if method == "rao-scott" else found
+
+
+def _reason_uncorrected_untestable(names: tuple[str, str], axes: Sequence[AxisWeights], condition: Condition) -> str:
+    """Return the reason why the released table has no valid test; "" if it has one."""
+    if len(axes) == 1:
+        return (
+            f"{names[0]!r} and {names[1]!r} were randomised together, so they are dependent in the release in any case"
+        )
+    if condition.masks:
+        return "the condition is on a randomised column, so the released rows that satisfy it are not the original ones"
+    if any(len(a.columns) > 1 for a in axes):
+        return "a column that was randomised together with another has no one-column table that keeps independence"
+    return "a column is released as sets of values" if any(a.counted != len(a.released) for a in axes) else ""
 
 
 def released_table_test(names: tuple[str, str], where: str | None, x: Array) -> Independence:

@@ -285,11 +285,10 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     asked = model([map(release.columns.name, term) for term in parse_formula(formula).terms])
     refuse_overlap(release, asked.columns, where, "a loglinear model")
     axes = list({id(a): a for a in map(release.columns.axis, asked.columns)}.values())
-    for axis in axes:
-        if sum(c in asked.columns for c in axis.columns) > 1:
-            listed = ", ".join(map(repr, axis.columns))
-            message = f"{listed} were randomised together: a table by both has no grid of cells"
-            raise PolicyError(Problem("RR275", message))
+    together = [axis for axis in axes if len({*axis.columns} & {*asked.columns}) > 1]
+    if together:
+        listed = ", ".join(map(repr, together[0].columns))
+        raise PolicyError(Problem("RR275", f"{listed} were randomised together: a table by both has no grid of cells"))
     terms = [[asked.columns.index(c) for c in t] for t in asked.terms]
     condition = split(where, release.columns)
     reasons = reasons_not_preserved(asked, [a.columns for a in axes if a.randomised])
@@ -302,13 +301,12 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     if not positive:
         table = release.crosstab(asked.columns, where, "population", estimator="em")
     if reasons:
-        statistic, p_value = _wald_test(table, terms) if positive else (np.nan, np.nan)
-        method = WALD if np.isfinite(statistic) else NO_TEST
+        method, statistic, p_value = _wald_test(table, terms) if positive else (NO_TEST, np.nan, np.nan)
     else:
         codes, n = count(release.data, axes, condition.filter, condition.parameters)
         released = fit(dense([len(a.released) for a in axes], codes, n), terms)
-        statistic, method = released.g2, RELEASED
-        p_value = chi_square_tail(statistic, released.df) if released.df else np.nan
+        p_value = chi_square_tail(released.g2, released.df) if released.df else np.nan
+        method, statistic = RELEASED, released.g2
     return Loglinear(
         model=asked,
         where=where,
@@ -326,10 +324,10 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     )
 
 
-def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[float, float]:
+def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[str, float, float]:
     """Test L log pi = 0, L the contrasts orthogonal to the model; the covariance of log pi is D^-1 Sigma D^-1."""
     L = contrasts(table.moment.shape, terms)
     flat = table.moment.reshape(-1)
     J = L / flat
     found = wald(L @ np.log(flat), J @ table.covariance("population") @ J.T)
-    return found.value, found.p_value
+    return WALD if np.isfinite(found.value) else NO_TEST, found.value, found.p_value

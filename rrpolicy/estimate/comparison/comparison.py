@@ -136,7 +136,7 @@ def compare_estimates(  # noqa: PLR0917 the options of a comparison
     level: float | None,
 ) -> EstimateComparison:
     """Compare the results of releases; see `rrpolicy.compare_estimates`."""
-    notes = [_UNTIMED] if kind == "trend" and times is None else []
+    untimed = kind == "trend" and times is None
     times = _check_times(releases, kind, times, overlap)
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
@@ -145,16 +145,12 @@ def compare_estimates(  # noqa: PLR0917 the options of a comparison
     names, common, quantities, left = _common_rows(answers)
     links = _Links.of(releases, overlap)
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
-    pairs = range(1, len(releases)) if kind != "trend" else range(1)
-    shown: list[ResultColumn | EstimatedQuantity] = [
-        ResultColumn(name, tuple(row[i] for _ in pairs for row in common)) for i, name in enumerate(names)
-    ]
-    if len(pairs) > 1:
-        shown.insert(0, ResultColumn("release", tuple(p + 1 for p in pairs for _ in common)))
+    shown = _grouping_columns(names, common, 1 if kind == "trend" else len(releases) - 1)
     for parts in quantities:
         refuse_spread(parts, "put the bounds of each release beside one another")
         shown += _compare_quantity(parts, kind, times, links, target, degrees)
     called = _release_names(releases)
+    notes = [_UNTIMED] if untimed else []
     if kind != "trend" and len(releases) > 2:  # noqa: PLR2004 the title names two
         notes.append(f"releases: {', '.join(f'{number}: {name}' for number, name in enumerate(called, 1))}")
     notes += [*links.said(target), *([f"{left} rows that are not in all of the releases are left out"] if left else [])]
@@ -194,6 +190,14 @@ def _common_rows(
         [part.picked(place) for part, place in zip(parts, places, strict=True)] for parts in zip(*measured, strict=True)
     ]
     return names, common, quantities, sum(len(rows) for _, rows in keys) - len(common) * len(keys)
+
+
+def _grouping_columns(
+    names: Sequence[str], rows: Sequence[tuple[Any, ...]], pairs: int
+) -> list[ResultColumn | EstimatedQuantity]:
+    """Return the grouping columns of rows that are repeated for each pair of releases."""
+    numbers = [ResultColumn("release", tuple(pair + 2 for pair in range(pairs) for _ in rows))] if pairs > 1 else []
+    return [*numbers, *(ResultColumn(name, tuple(row[i] for row in rows) * pairs) for i, name in enumerate(names))]
 
 
 def _release_names(releases: Sequence[Release]) -> tuple[str, ...]:

@@ -92,13 +92,17 @@ class CovariateDesign:
     def of(
         cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
     ) -> CovariateDesign:
-        """Return the design of cells, given by the names of the formula (RR541).
+        """Return the design of cells, given by the names of the formula (RR541, RR544).
 
         The domains have the categories of each covariate, in order; the first of text is the reference.
         """
         import formulaic
         from formulaic.errors import FormulaicError
 
+        for name, domain in domains.items():
+            if len(domain) == 1:
+                message = f"{name!r} has one category in this release, {domain[0]!r}, and explains nothing"
+                raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
         frame = covariates(cells, domains)
         asked = formula.told(formula.right.strip())
         try:

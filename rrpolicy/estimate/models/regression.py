@@ -16,7 +16,7 @@ from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
-from rrpolicy.estimate.models.design import MISSING, CovariateDesign, covariates, is_numeric, read_formula
+from rrpolicy.estimate.models.design import MISSING, CovariateDesign, Formula, covariates, is_numeric, read_formula
 from rrpolicy.estimate.models.likelihood import fit_likelihood
 from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets
 from rrpolicy.estimate.models.scores import FAMILIES, Scores, solve_score
@@ -29,7 +29,7 @@ from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
@@ -279,28 +279,16 @@ def regression(  # noqa: PLR0917 the options of a regression
     if family not in FAMILIES:
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
-    columns = {name: _column(release, name, formula) for name in (asked.outcome, *asked.covariates)}
-    _refuse_uncategorised(release, columns.values())
-    if asked.outcome in asked.covariates:
-        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
+    columns = _exact_names(release, asked, formula)
     names = tuple(columns.values())
     complete = complete_records(release, names, where)
     (table,) = release.tables(names, [names], where, complete.condition, target=target, level=level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
     domains = {name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns}  # labels, if there are any
-    for name in asked.covariates:
-        if len(domains[name]) == 1:
-            message = f"{name!r} has one category in this release, {domains[name][0]!r}, and explains nothing"
-            raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
     design = CovariateDesign.of(asked, cells, {name: domains[name] for name in asked.covariates})
     values = [cell[asked.outcome] for cell in cells]
     outcome, equations, yes = _outcome(asked.outcome, values, domains[asked.outcome], family, success)
-    if design.matrix.size * len(equations) > MOST_ENTRIES:
-        hint = "leave covariates out, or bin them"
-        raise PolicyError(
-            Problem("RR268", f"{len(cells):,} cells times {design.matrix.shape[1]:,} terms are too many", hint=hint)
-        )
     combinations = [tuple(cell[name] for name in asked.covariates) for cell in cells]
     likely = (columns[asked.outcome], combinations) if table.sample is None and not complete.condition.masks else None
     fit = _fit(table, design.matrix, outcome, FAMILIES[family], likely)
@@ -328,10 +316,13 @@ def regression(  # noqa: PLR0917 the options of a regression
 def _fit(
     table: Crosstab, X: Array, Y: Array, family: RegressionFamily, likely: tuple[str, list[tuple[Value, ...]]] | None
 ) -> Scores | Likelihood:
-    """Return the fit by corrected scores, or by maximum likelihood where these have no solution (RR544 if neither).
+    """Return the fit by corrected scores, or by maximum likelihood where these have no solution (RR544, RR268).
 
     The latter needs the outcome's column, and the covariates of each cell.
     """
+    if X.size * Y.shape[1] > MOST_ENTRIES:
+        message = f"{len(X):,} cells times {X.shape[1]:,} terms are too many"
+        raise PolicyError(Problem("RR268", message, hint="leave covariates out, or bin them"))
     root = solve_score(table.moment.reshape(-1), X, Y, family)
     if root is not None:
         return Scores(root, table)
@@ -346,29 +337,34 @@ def _fit(
     raise PolicyError(Problem("RR544", message, hint=hint))
 
 
-def _column(release: Release, name: str, formula: str) -> str:
-    """Return a column's exact name; a name that formulas cut into words must be in backticks (RR262)."""
-    try:
-        return release.columns.name(name)
-    except PolicyError as error:
-        cut = next((c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c), None)
-        if cut is None:
-            raise
-        hint = f"in a formula it has to stand in backticks: `{cut}`"
-        raise PolicyError(Problem("RR262", f"{cut!r} is no word that a formula takes for a name", hint=hint)) from error
+def _exact_names(release: Release, asked: Formula, formula: str) -> dict[str, str]:
+    """Return the exact names of a formula's columns, all with categories: the model is of a table of counts.
 
-
-def _refuse_uncategorised(release: Release, columns: Iterable[str]) -> None:
-    """Refuse columns without categories: the model is of a table of counts (RR263)."""
-    carried = [n for n in columns if n in release.columns.columns and release.columns.columns[n].kind == "carried"]
+    RR262 for a name that formulas cut into words and that is not in backticks; RR263, RR541.
+    """
+    columns = {}
+    for name in (asked.outcome, *asked.covariates):
+        try:
+            columns[name] = release.columns.name(name)
+        except PolicyError as error:
+            cut = (c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c)
+            if (whole := next(cut, None)) is None:
+                raise
+            hint = f"in a formula it has to stand in backticks: `{whole}`"
+            message = f"{whole!r} is no word that a formula takes for a name"
+            raise PolicyError(Problem("RR262", message, hint=hint)) from error
+    known = release.columns.columns
+    carried = [n for n in columns.values() if n in known and known[n].kind == "carried"]
     if carried:
-        many = "is" if len(carried) == 1 else "are"
-        message = f"{quoted_list(carried)} {many} released without a list of categories"
+        message = f"{quoted_list(carried)} {'is' if len(carried) == 1 else 'are'} released without a list of categories"
         hint = (
             "a model takes columns with categories: the publisher gives them in the policy, as a `domain` or `bins`; "
             "means and sums by groups are estimated of such a column as it is"
         )
         raise PolicyError(Problem("RR263", message, expected="columns with categories", hint=hint))
+    if asked.outcome in asked.covariates:
+        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
+    return columns
 
 
 _Outcome: TypeAlias = "tuple[Array, tuple[Value, ...], tuple[Value, ...]]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from rrpolicy.canonical_json import Value
@@ -16,7 +17,7 @@ from rrpolicy.estimate.counts.scan import count, extremes
 from rrpolicy.estimate.expression import ColumnComparison, Expression, Null, columns_of, evaluate, leaves_of
 from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, query_error
 from rrpolicy.estimate.query.join import Given, join_tables, own_table
-from rrpolicy.estimate.query.parse import Query, SortKey, parse_query
+from rrpolicy.estimate.query.parse import Having, Query, SortKey, parse_query
 from rrpolicy.estimate.results.answer import Answer
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SELECTED
@@ -195,24 +196,26 @@ def _apply_having(found: Answer, asked: _ResolvedQuery) -> Answer:
     having = asked.query.having
     if having is None:
         return found
-    known: list[ResultColumn | EstimatedQuantity] = []
-    for of in having.of:
-        place = next((i for i, item in enumerate(asked.query.items) if item.of == of), None)
-        known.append(
-            _select_item(asked, of, SINGLE_QUANTITY_NAMES, found.keys) if place is None else found.selected[place]
-        )
+    places = {item.of: place for place, item in reversed([*enumerate(asked.query.items)])}
+    known = [
+        found.selected[places[of]] if of in places else _select_item(asked, of, SINGLE_QUANTITY_NAMES, found.keys)
+        for of in having.of
+    ]
     cells = [p.cells if isinstance(p, ResultColumn) else tuple(p.estimate.tolist()) for p in known]
-    rows = [dict(zip(map(str, range(len(cells))), row, strict=True)) for row in zip(*cells, strict=True)]
+    rows = [{str(i): value for i, value in enumerate(row)} for row in zip(*cells, strict=True)]
+    _refuse_mixed_comparisons(having, rows)
+    complete = [i for i, row in enumerate(rows) if not any(map(_is_absent, row.values()))]
+    chosen = [i for i in complete if evaluate(having.expression, rows[i])]
+    estimated = any(isinstance(p, EstimatedQuantity) and not p.exact for p in known) and len(chosen) < len(rows)
+    return _take_rows(found, chosen, (*found.notes, SELECTED) if estimated else found.notes)
+
+
+def _refuse_mixed_comparisons(having: Having, rows: Sequence[Mapping[str, Any]]) -> None:
     for leaf in leaves_of(having.expression):
         compared = [row[leaf.column] for row in rows if not _is_absent(row[leaf.column])]
         text = isinstance(leaf, ColumnComparison) and isinstance(leaf.value, str)
         if compared and all(isinstance(value, str) != text for value in compared):
             raise query_error("HAVING compares text with a number")
-    chosen = [
-        i for i, row in enumerate(rows) if not any(map(_is_absent, row.values())) and evaluate(having.expression, row)
-    ]
-    estimated = any(isinstance(p, EstimatedQuantity) and not p.exact for p in known) and len(chosen) < len(rows)
-    return _take_rows(found, chosen, (*found.notes, SELECTED) if estimated else found.notes)
 
 
 def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answer:
@@ -227,27 +230,22 @@ def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> An
 
 def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
     """Yield which records are left out, for every column of which some have no value or no number."""
-    items = [item.of for item in asked.query.items if isinstance(item.of, Aggregate)]
-    conditions = [asked.query.conjuncts, *((*asked.query.conjuncts, *of.condition) for of in items if of.condition)]
-    for condition in conditions:
-        yield from notes_on_condition(asked.release, condition)
-    values = dict.fromkeys(
-        asked.release.columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value
-    )
-    columns = asked.release.columns
-    lacking = {a.release_as for a in asked.release.manifest.attributes if a.keeps_nulls}
+    release, query = asked.release, asked.query
+    columns, conjuncts = release.columns, query.conjuncts
+    items = [item.of for item in query.items if isinstance(item.of, Aggregate)]
+    for condition in (conjuncts, *((*conjuncts, *of.condition) for of in items if of.condition)):
+        yield from notes_on_condition(release, condition)
     for chosen in asked.sets:
-        yield from notes_on_labels(asked.release, chosen, asked.query.conjuncts)
+        yield from notes_on_labels(release, chosen, conjuncts)
+    lacking = {a.release_as for a in release.manifest.attributes if a.keeps_nulls}
     for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind == "count" and of.value):
         if value in columns.missing or value in lacking:
-            yield note_on_count(asked.release, value, asked.query.conjuncts)
-    for value in values:
+            yield note_on_count(release, value, conjuncts)
+    for value in dict.fromkeys(columns.name(of.value) for of in items if of.kind in {"avg", "sum"} and of.value):
         yield from notes_on_category_values(columns, value)
         if columns.numberless(value) or columns.bins(value) or value in lacking:
             stops = asked.limits.get(value, _UNLIMITED)
-            whole = mean(
-                asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level, limits=stops
-            )
+            whole = mean(release, value, (), conjuncts, target=asked.target, level=asked.level, limits=stops)
             if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
@@ -269,19 +267,23 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
     aggregates = [i for i in asked.items if isinstance(i.of, Aggregate) and i.of.kind not in EXTREMES]
     lone = len(aggregates) == 1 and not aggregates[0].alias
     taken = {(i.alias or release.columns.name(i.of)).casefold() for i in asked.items if isinstance(i.of, str)}
-    found: list[tuple[str, ...]] = []
-    for item in asked.items:
-        if isinstance(item.of, str):
-            found.append((item.alias or release.columns.name(item.of),))
-            continue
-        base = item.alias or _BASES[item.of.kind].format(item.of.value)
-        apart = item.of.kind in EXTREMES
-        names = (base,) if apart else SINGLE_QUANTITY_NAMES if lone else quantity_column_names(base)
-        while taken & {n.casefold() for n in names}:
-            base += "_"
-            names = (base,) if apart else tuple(n + "_" for n in names) if lone else quantity_column_names(base)
-        taken |= {n.casefold() for n in names}
-        found.append(names)
+
+    def free_names(of: Aggregate, base: str) -> tuple[str, ...]:
+        for end in ("_" * size for size in count_up()):
+            names: tuple[str, ...] = (base + end,)
+            if of.kind not in EXTREMES:
+                names = tuple(n + end for n in SINGLE_QUANTITY_NAMES) if lone else quantity_column_names(base + end)
+            if taken.isdisjoint(map(str.casefold, names)):
+                break
+        taken.update(map(str.casefold, names))
+        return names
+
+    found = [
+        (i.alias or release.columns.name(i.of),)
+        if isinstance(i.of, str)
+        else free_names(i.of, i.alias or _BASES[i.of.kind].format(i.of.value))
+        for i in asked.items
+    ]
     if len({n[0].casefold() for n in found}) < len(found):
         raise query_error("two of its columns have the same name; give one an alias")
     return found

@@ -140,16 +140,23 @@ def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) ->
         raise query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
                       f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
     alias = table.alias or table.name
+    of, key = _joined_columns(clause, select, alias)
+    return Join(found, alias, of, _column(found, key))
+
+
+def _joined_columns(clause: exp.Expr, select: exp.Expr, alias: str) -> tuple[str, str]:
+    """Return the released column of a join, and that of the table."""
     on, using = clause.args.get("on"), clause.args.get("using") or []
     if len(using) == 1:
-        return Join(found, alias, using[0].name, _column(found, using[0].name))
-    sides = [side.unnest() for side in (on.left, on.right)] if isinstance(on, exp.EQ) else []
-    own = [side for side in sides if isinstance(side, exp.Column) and side.text("table").casefold() == alias.casefold()]
-    others = [side for side in sides if isinstance(side, exp.Column) and side not in own]
-    source = select.args["from_"].this
-    if len(own) != 1 or len(others) != 1 or others[0].text("table") not in {"", "release", source.alias}:
+        return using[0].name, using[0].name
+    columns = [side.unnest() for side in (on.left, on.right)] if isinstance(on, exp.EQ) else []
+    columns = [side for side in columns if isinstance(side, exp.Column)]
+    own = [side for side in columns if side.text("table").casefold() == alias.casefold()]
+    others = [side for side in columns if side not in own]
+    tables = {"", "release", select.args["from_"].this.alias}
+    if len(own) != 1 or len(others) != 1 or others[0].text("table") not in tables:
         raise query_error(f"a table is joined by one equality, such as ON release.column = {alias}.column")
-    return Join(found, alias, others[0].name, _column(found, own[0].name))
+    return others[0].name, own[0].name
 
 
 def _column(table: OwnTable, name: str) -> str:

@@ -107,18 +107,20 @@ def make_items(
     if absent:
         message = f"no column has the category {absent[0]!r}"
         raise PolicyError(Problem("RR277", message, hint="name categories as they were released"))
+    return _pack_items(items), tuple(row for _, row in known.values())
+
+
+def _pack_items(items: Sequence[tuple[Name, int, float, list[tuple[int, float]], int]]) -> Items:
     most = max((len(added) for *_, added, _ in items), default=0)
     padded = [[*added, *[(0, 0.0)] * (most - len(added))] for *_, added, _ in items]
-    shape = (len(items), most)
-    found = Items(
+    return Items(
         tuple(item[0] for item in items),
         np.array([item[1] for item in items], np.int64),
         np.array([item[2] for item in items], np.float64),
-        np.array([[more for _, more in added] for added in padded], np.float64).reshape(shape),
-        np.array([[row for row, _ in added] for added in padded], np.int64).reshape(shape),
+        np.array([[more for _, more in added] for added in padded], np.float64).reshape(len(items), most),
+        np.array([[row for row, _ in added] for added in padded], np.int64).reshape(len(items), most),
         np.array([item[4] for item in items], np.int64),
     )
-    return found, tuple(row for _, row in known.values())
 
 
 def _split_weights(
