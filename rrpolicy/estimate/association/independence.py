@@ -34,8 +34,7 @@ from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_tab
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.overlap import refuse_overlap
-from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.invert.simplex import dense
+from rrpolicy.estimate.invert.simplex import released_counts
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.intervals import bessel
 from rrpolicy.estimate.results.result import json_number
@@ -235,8 +234,8 @@ def independence(release: Release, row: str, column: str, where: str | None, met
     if method == "released" and reason:
         raise PolicyError(Problem("RR276", f"the released table cannot be tested: {reason}", hint='method="score"'))
     if method == "released" or not (method or reason or release.design is not None):
-        codes, n = count(release.data, axes, condition.filter, condition.parameters)
-        return released_table_test(names, where, dense([len(a.released) for a in axes], codes, n))
+        x = released_counts(release.data, axes, condition.filter, condition.parameters)
+        return released_table_test(names, where, x)
     counts = release.crosstab([row, column], where, "population")
     table = two_way_table(counts).occupied()
     products = None if release.design is not None else table.products()

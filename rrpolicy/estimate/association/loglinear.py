@@ -14,8 +14,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.independence import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
-from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.invert.simplex import dense
+from rrpolicy.estimate.invert.simplex import released_counts
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
@@ -303,8 +302,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     if reasons:
         method, statistic, p_value = _wald_test(table, terms) if positive else (NO_TEST, np.nan, np.nan)
     else:
-        codes, n = count(release.data, axes, condition.filter, condition.parameters)
-        released = fit(dense([len(a.released) for a in axes], codes, n), terms)
+        released = fit(released_counts(release.data, axes, condition.filter, condition.parameters), terms)
         p_value = chi_square_tail(released.g2, released.df) if released.df else np.nan
         method, statistic = RELEASED, released.g2
     return Loglinear(

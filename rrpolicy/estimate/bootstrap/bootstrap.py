@@ -17,7 +17,7 @@ import numpy as np
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
 from rrpolicy.estimate.counts.scan import DataFile, count, resampling_unsupported_error
-from rrpolicy.estimate.invert.simplex import dense, maximum_likelihood, transition
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, released_counts, transition
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.frozen_dataclass import frozen
@@ -122,8 +122,7 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     matrices = [transition(axis) for axis in axes]
     if max(math.prod(P.shape[i] for P in matrices) for i in (0, 1)) > CELLS:
         raise resampling_unsupported_error(f"it counts by a joint table of more than {CELLS:,} cells")
-    codes, n = count(release.data, axes, condition, parameters)
-    observed = dense([len(axis.released) for axis in axes], codes, n)
+    observed = released_counts(release.data, axes, condition, parameters)
     total = int(observed.sum())
     likely = maximum_likelihood(observed, matrices).counts
     original = round_to_total(likely, total)

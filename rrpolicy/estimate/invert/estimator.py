@@ -67,12 +67,10 @@ class Inversion:
     @cached_property
     def released(self) -> Array:
         """Return the released counts, one dimension a part; one pass over the data."""
-        from rrpolicy.estimate.counts.scan import count
-        from rrpolicy.estimate.invert.simplex import dense
+        from rrpolicy.estimate.invert.simplex import released_counts
 
         axes = [axis for axis, _ in self._parts]
-        codes, n = count(self._data, axes, self._condition.filter, self._condition.parameters)
-        return dense([released for released, _ in self.sizes], codes, n)
+        return released_counts(self._data, axes, self._condition.filter, self._condition.parameters)
 
     def answer(self, counts: Array) -> Array:
         """Return original counts, one dimension a part, summed to the shape of the moment estimates."""

@@ -12,14 +12,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
+from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.invert.estimator import Inversion
@@ -44,8 +45,8 @@ class MaximumLikelihoodTable:
     converged: bool  # whether the gap is below 1e-6
 
 
-def transition(axis: AxisWeights) -> Array:
-    """Return (U, V) the column-stochastic matrix of an axis (RR278 for a form without one)."""
+def matrix_of(axis: AxisWeights) -> Array | None:
+    """Return (U, V) the column-stochastic matrix of an axis; None for a form without one."""
     match axis:
         case IdentityWeights():
             return np.eye(len(axis.original))
@@ -58,10 +59,22 @@ def transition(axis: AxisWeights) -> Array:
         case MatrixWeights(rows=rows):
             return np.array([[float(v) for v in row] for row in rows])
         case _:
-            columns = ", ".join(map(repr, axis.columns))
-            raise PolicyError(
-                Problem("RR278", f"{columns} is not released through a matrix: EM is not defined for it here")
-            )
+            return None
+
+
+def transition(axis: AxisWeights) -> Array:
+    """Return the matrix of an axis (RR278 for a form without one)."""
+    P = matrix_of(axis)
+    if P is None:
+        columns = ", ".join(map(repr, axis.columns))
+        message = f"{columns} is not released through a matrix: EM is not defined for it here"
+        raise PolicyError(Problem("RR278", message))
+    return P
+
+
+def kronecker_product(matrices: Sequence[Array]) -> Array:
+    """Return the matrix of all axes together."""
+    return reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)
 
 
 def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLikelihoodTable:
@@ -72,10 +85,12 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLik
         return MaximumLikelihoodTable(np.zeros(shape), 0.0, converged=True)
     small = math.prod(shape) <= _SMALL and math.prod(P.size for P in matrices) <= _ENTRIES
     if len(shape) > 1 and small:
-        found = maximum_likelihood(released.reshape(-1), [reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)])
+        found = maximum_likelihood(released.reshape(-1), [kronecker_product(matrices)])
         return replace(found, counts=found.counts.reshape(shape))
     n = released / total
-    pi = _start(n, matrices)
+    # one posterior step from the uniform table is positive wherever the data allow it
+    pi = np.full(shape, 1 / np.prod(shape))
+    pi = pi * _ratio(pi, n, matrices)
     gap, ratio = np.inf, np.ones(shape)
     for _ in range(_STEPS):
         ratio = _ratio(pi, n, matrices)
@@ -109,13 +124,6 @@ def apply_along_axes(x: Array, matrices: Sequence[Array], *, transpose: bool = F
     for i, P in enumerate(matrices):
         x = np.moveaxis(np.tensordot(P.T if transpose else P, x, axes=(1, i)), 0, i)
     return x
-
-
-def _start(n: Array, matrices: Sequence[Array]) -> Array:
-    """Start from one posterior step of the uniform table: positive wherever the data allow it."""
-    shape = tuple(P.shape[1] for P in matrices)
-    uniform = np.full(shape, 1 / np.prod(shape))
-    return np.asarray(uniform * _ratio(uniform, n, matrices))
 
 
 def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
@@ -174,8 +182,12 @@ def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
     return float((n[known] * np.log(expected)).sum())
 
 
-def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
-    """Return an array of counts, from (cells,) codes of each dimension; equal places are added."""
+def released_counts(
+    data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
+) -> Array:
+    """Return the released records that satisfy a condition, as `count` does, one dimension an axis."""
+    codes, n = count(data, axes, condition, parameters)
+    shape = [len(axis.released) for axis in axes]
     flat = np.zeros(len(n), dtype=np.int64)
     for size, code in zip(shape, codes, strict=True):
         flat = flat * size + code

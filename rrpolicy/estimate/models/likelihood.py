@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.invert.simplex import maximise_quadratic, transition
+from rrpolicy.estimate.invert.simplex import kronecker_product, matrix_of, maximise_quadratic
 from rrpolicy.estimate.models.scores import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
@@ -77,9 +75,9 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
     """
     if not family.shares or any(targets is not None for _, targets in table.axes):
         return None
-    try:
-        matrices = [transition(axis) for axis, _ in table.axes]
-    except PolicyError:  # dealt values have no matrix
+    known = [matrix_of(axis) for axis, _ in table.axes]
+    matrices = [P for P in known if P is not None]
+    if len(matrices) < len(known):  # dealt values have no matrix
         return None
     group = np.where(Y.any(axis=1), Y.argmax(axis=1) + 1, 0)
     n, kept = table.released, np.arange(len(X)).reshape([P.shape[1] for P in matrices])
@@ -96,14 +94,10 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
                 n = np.moveaxis(np.tensordot(merged, n, axes=(1, place)), 0, place)
     cells, combinations, groups = kept.reshape(-1), int(combination.max()) + 1, Y.shape[1] + 1
     place = combination[cells] * groups + group[cells]
-    entries = math.prod(P.size for P in matrices)
-    if (
-        combinations > _MOST_COVARIATES
-        or entries > _MOST_ENTRIES
-        or sorted(place) != list(range(combinations * groups))
-    ):
+    large = combinations > _MOST_COVARIATES or math.prod(P.size for P in matrices) > _MOST_ENTRIES
+    if large or sorted(place) != list(range(combinations * groups)):
         return None
-    P = reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)[:, np.argsort(place)]
+    P = kronecker_product(matrices)[:, np.argsort(place)]
     first = np.unique(combination, return_index=True)[1]
     model = _Model(P.reshape(-1, combinations, groups), n.reshape(-1) / n.sum(), X[first], family)
     found = model.fit()

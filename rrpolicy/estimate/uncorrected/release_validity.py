@@ -20,12 +20,11 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder, WithheldDecoder
-from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.association.independence import chi_square_tail, released_table_test
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.invert.simplex import transition
+from rrpolicy.estimate.invert.simplex import matrix_of
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.significance import describe_p
@@ -204,9 +203,8 @@ class MatrixKnowledge:
     @classmethod
     def of(cls, axis: AxisWeights) -> MatrixKnowledge:
         """Return the properties of an axis; a form without a matrix has none."""
-        try:
-            P = transition(axis)
-        except PolicyError:
+        P = matrix_of(axis)
+        if P is None:
             return cls(axis.columns, axis.randomised, matrix=False)
         square = axis.released == axis.original
         doubly = square and bool(np.abs(P.sum(axis=1) - 1).max() <= _DOUBLY)
