@@ -254,7 +254,6 @@ def independence(release: Release, row: str, column: str, where: str | None, met
 
 
 def _reason_uncorrected_untestable(names: tuple[str, str], axes: Sequence[AxisWeights], condition: Condition) -> str:
-    """Return the reason why the released table has no valid test; "" if it has one."""
     if len(axes) == 1:
         return (
             f"{names[0]!r} and {names[1]!r} were randomised together, so they are dependent in the release in any case"
@@ -345,7 +344,6 @@ def _gradients(x: Array) -> Array:
 
 
 def _reason_untestable(x: Array) -> str:
-    """Return the reason why a corrected table has no test; "" if it has one."""
     if min(x.shape) < 2:  # noqa: PLR2004
         return "a column has one value only"
     least, total = min(x.sum(axis=0).min(), x.sum(axis=1).min()), float(x.sum())

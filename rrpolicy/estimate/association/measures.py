@@ -97,8 +97,6 @@ _Of = TypeVar("_Of", bound=Callable[[Array], ValueAndGradient])
 def _two_by_two(
     title: str, kind: MeasureKind, low: float, high: float, *, cells: bool = False
 ) -> Callable[[_Point], _Point]:
-    """Register a function of a, r and c as a measure."""
-
     def register(point: _Point) -> _Point:
         def of(x: Array) -> ValueAndGradient:
             N = _total(x)
@@ -122,8 +120,6 @@ def _measure(
     cells: bool = True,
     name: str = "",
 ) -> Callable[[_Of], _Of]:
-    """Register a function of a table of counts as a measure."""
-
     def register(of: _Of) -> _Of:
         own = name or of.__name__
         MEASURES[own] = AssociationMeasure(own, title, kind, shape, "cells" if cells else "margins", low, high, of)

@@ -195,7 +195,6 @@ def _common_rows(
 def _grouping_columns(
     names: Sequence[str], rows: Sequence[tuple[Any, ...]], pairs: int
 ) -> list[ResultColumn | EstimatedQuantity]:
-    """Return the grouping columns of rows that are repeated for each pair of releases."""
     numbers = [ResultColumn("release", tuple(pair + 2 for pair in range(pairs) for _ in rows))] if pairs > 1 else []
     return [*numbers, *(ResultColumn(name, tuple(row[i] for row in rows) * pairs) for i, name in enumerate(names))]
 

@@ -153,7 +153,6 @@ def _row_label(key: tuple[object, ...]) -> str:
 
 
 def _difference(found: Result, part: EstimatedQuantity, first: Ints, other: Ints) -> EstimatedQuantity:
-    """Return the differences of a quantity between rows."""
     assert part.covariance is not None
     covariances = {target: part.covariance(target) for target in found.spoken.targets}
     sampled = covariances.get("population", covariances["table"])

@@ -106,8 +106,6 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
 
 @frozen(slots=False)
 class _Model:
-    """The likelihood of released shares."""
-
     P: Array  # shape (released, combinations, groups): the channel
     n: Array  # shape (released,): shares
     X: Array  # shape (combinations, terms)

@@ -419,6 +419,5 @@ def _fits_domain(value: Value | None, domain: Sequence[Value]) -> bool:
 
 
 def _family_hint(*names: str) -> str:
-    """Return the call that chooses one of some families, in Python and in a shell."""
     python, shell = " or ".join(f'"{name}"' for name in names), " or ".join(f"`--family {name}`" for name in names)
     return f"in Python, `family=` {python}; in a shell, {shell}"

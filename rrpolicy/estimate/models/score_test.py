@@ -92,8 +92,6 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
 
 @frozen(slots=False)
 class _FixedCoefficient:
-    """A coefficient held at a value."""
-
     distance: float  # of the score from 0 in standard errors; positive where larger coefficients fit better
     rest: Array  # all coefficients
     share: float  # the part of the variance that is of second order

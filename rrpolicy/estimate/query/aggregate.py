@@ -203,7 +203,6 @@ def column(node: exp.Expr) -> str:
 
 
 def _reason(node: exp.Expr) -> str:
-    """Return the reason why an expression is refused."""
     if isinstance(node, exp.Anonymous):
         return _OF_FUNCTIONS.get(node.name.lower(), _OTHER).format(node.name)
     return _OF_CLASSES.get(type(node), f"{as_sql(node)} is something other than columns and what can be corrected")

@@ -161,7 +161,6 @@ def answer(  # noqa: PLR0917 what a query is asked with
 
 
 def _refuse_unused_limits(asked: _ResolvedQuery) -> None:
-    """Refuse limits of columns without an average or sum (RR532)."""
     of = [*(item.of for item in asked.query.items), *(asked.query.having.of if asked.query.having else ())]
     named = [part.value for part in of if isinstance(part, Aggregate) and part.kind in {"avg", "sum"} and part.value]
     unused = set(asked.limits) - set(map(asked.release.columns.name, named))
@@ -219,7 +218,6 @@ def _refuse_mixed_comparisons(having: Having, rows: Sequence[Mapping[str, Any]])
 
 
 def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> Answer:
-    """Return some of the rows of an answer."""
     return replace(
         found,
         keys=tuple(found.keys[i] for i in rows),

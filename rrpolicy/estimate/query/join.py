@@ -145,7 +145,6 @@ def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) ->
 
 
 def _joined_columns(clause: exp.Expr, select: exp.Expr, alias: str) -> tuple[str, str]:
-    """Return the released column of a join, and that of the table."""
     on, using = clause.args.get("on"), clause.args.get("using") or []
     if len(using) == 1:
         return using[0].name, using[0].name

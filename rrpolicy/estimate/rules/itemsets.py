@@ -118,8 +118,6 @@ class _Frequent(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """Rules of itemsets of one size."""
-
     members: Ints
     then: Ints
     supports: FiellerRatios
@@ -219,7 +217,6 @@ def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
 
 
 def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents: Ints) -> _Frequent:
-    """Return the itemsets that are not ruled out."""
     size = members.shape[1]
     tables = weighing.tables(members)
     first, second = (weighing.sums(members, tables, [p] * size, [p] + [0] * size) for p in (1, 2))

@@ -142,8 +142,6 @@ class _RuleList(Result):
 
     @cached_property
     def _quantities(self) -> tuple[EstimatedQuantity, EstimatedQuantity]:
-        """Return the supports and the confidences."""
-
         def quantity(name: str, ratio: FiellerRatios) -> EstimatedQuantity:
             flags = flags_of(ratio.doubts(self.level, self.target))
             return EstimatedQuantity(quantity_column_names(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
@@ -288,7 +286,6 @@ def named_rules(
 
 
 def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target: Target, level: float) -> FoundRules:
-    """Return one rule."""
     items = weighing.items
     places = [_place(release, items, release.columns.name(name), text) for name, text in rule.parts]
     if len(set(items.axes[places].tolist())) < len(places):

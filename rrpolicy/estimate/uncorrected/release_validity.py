@@ -157,8 +157,6 @@ def _row(statement: Statement) -> dict[str, Json]:
 
 
 def _format_computed(released: Mapping[str, float]) -> str:
-    """Return the computed numbers as people read them."""
-
     def shown(name: str, value: float) -> str:
         if not math.isfinite(value):
             return f"{name} = undefined"
