@@ -3,7 +3,7 @@
 se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (delta method; Guo 2010,
 chapter 3). Where a cell or margin that a measure needs is not positive, the maximum likelihood table replaces the
 moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
-over all tables that a score test does not reject (`rrpolicy.estimate.association.region`).
+over all tables that a score test does not reject (`rrpolicy.estimate.association.measure_ranges`).
 
 Counts that are spread evenly inside released groups have a description, and what is certain. The table is the even
 spread of generalised labels over their categories, or of dealt values over the records of their group (Xiao, Tao 2006,
@@ -24,9 +24,8 @@ from rrpolicy.canonical_json import Json, Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
-from rrpolicy.estimate.association.measure_ranges import range_over_region
+from rrpolicy.estimate.association.measure_ranges import range_over_region, score_region
 from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind
-from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
@@ -154,12 +153,7 @@ def association(
     level: float,
     deflate: bool = False,
 ) -> Association:
-    """Estimate measures of association, as `Release.association` describes.
-
-    Raises:
-        PolicyError: RR273 if a measure is not defined for this table; RR278 if it cannot be deflated; RR288 where
-            labels overlap.
-    """
+    """Estimate measures of association, as `Release.association` describes."""
     refuse_overlap(release, [row, column], where, "an association")
     counts = release.crosstab([row, column], where, target, level)
     whole = two_way_table(counts)

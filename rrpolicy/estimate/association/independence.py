@@ -215,12 +215,7 @@ class Independence:
 
 
 def independence(release: Release, row: str, column: str, where: str | None, method: str | None) -> Independence:
-    """Test independence, as `Release.independence` describes.
-
-    Raises:
-        PolicyError: RR276 if the required test is unknown or not valid, RR247 if a person may have several records,
-            RR288 where labels overlap.
-    """
+    """Test independence, as `Release.independence` describes."""
     condition = split(where, release.columns)
     (first, second), axes = grouping(release.columns, [row, column])
     refuse_biased([*axes, *condition.axes], "independence")

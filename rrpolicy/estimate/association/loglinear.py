@@ -275,12 +275,7 @@ class Loglinear(Result):
 
 
 def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
-    """Fit a model and test it, as `Release.loglinear` describes.
-
-    Raises:
-        PolicyError: RR275 if the formula cannot be read or names columns that were randomised together; RR288 where
-            labels overlap.
-    """
+    """Fit a model and test it, as `Release.loglinear` describes."""
     asked = model([map(release.columns.name, term) for term in parse_formula(formula).terms])
     refuse_overlap(release, asked.columns, where, "a loglinear model")
     axes = list({id(a): a for a in map(release.columns.axis, asked.columns)}.values())

@@ -113,11 +113,7 @@ class Pairwise(Result):
 
 
 def pairwise(release: Release, question: Question) -> Pairwise:
-    """Compare every two rows of a result, as `Release.pairwise` describes.
-
-    Raises:
-        PolicyError: RR288 if counts are spread inside groups; RR573 for rows that cannot be compared with one another.
-    """
+    """Compare every two rows of a result, as `Release.pairwise` describes."""
     found = release.query(question) if isinstance(question, str) else question(release)
     names, keys = found.named_rows()
     if len(keys) < 2 or len(keys) > MOST:  # noqa: PLR2004 two can be compared

@@ -271,11 +271,7 @@ def regression(  # noqa: PLR0917 the options of a regression
     target: Target,
     level: float,
 ) -> Regression:
-    """Fit a model, as `Release.glm` describes.
-
-    Raises:
-        PolicyError: RR540-RR544; else as `Release.crosstab`.
-    """
+    """Fit a model, as `Release.glm` describes."""
     if family not in FAMILIES:
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)

@@ -124,12 +124,7 @@ def answer(  # noqa: PLR0917 what a query is asked with
     tables: Mapping[str, Given] | None,
     limits: Mapping[str, Limits] | None,
 ) -> Answer:
-    """Execute a query, as `Release.query` describes.
-
-    Raises:
-        PolicyError: RR272 for a query that cannot be corrected; RR508 for a table that cannot be joined; else as
-            `Release.crosstab` and `Release.mean`.
-    """
+    """Execute a query, as `Release.query` describes."""
     query = parse_query(sql, {name: own_table(name, given) for name, given in (tables or {}).items()})
     check_target(target, level, release.max_records)
     release, conditions, left_out = join_tables(release, query.joins)

@@ -268,7 +268,7 @@ class NamedRules(_RuleList):
 def named_rules(
     release: Release, asked: Sequence[str], *, where: str | None, target: Target, level: float
 ) -> NamedRules:
-    """Estimate rules that are named, as `Release.rule` describes (RR277, RR265)."""
+    """Estimate rules that are named, as `Release.rule` describes."""
     check_target(target, level, release.max_records)
     written = [read_rule(text) for text in asked]
     if not written:
@@ -321,7 +321,7 @@ def rules(
     target: Target,
     level: float,
 ) -> Rules:
-    """Estimate rules, as `Release.rules` describes (RR277)."""
+    """Estimate rules, as `Release.rules` describes."""
     check_target(target, level, release.max_records)
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
         message = "a rule needs a least support and a least confidence in (0, 1], and two columns or more"
