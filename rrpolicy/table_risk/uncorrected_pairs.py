@@ -10,8 +10,7 @@ import numpy as np
 from rrpolicy.canonical_json import Value
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.estimate.uncorrected.release_validity import MatrixKnowledge, what_holds_of_pair
-from rrpolicy.estimate.uncorrected.release_validity import Holds
+from rrpolicy.estimate.uncorrected.release_validity import Holds, MatrixKnowledge, what_holds_of_pair
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.counts import Array
 from rrpolicy.source.memory.input_table import InputTable

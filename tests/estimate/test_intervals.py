@@ -15,9 +15,8 @@ from scipy.stats import binom, norm
 
 from rrpolicy.channels.decoders import Block
 from rrpolicy.estimate.association import measure_ranges
-from rrpolicy.estimate.association.measure_ranges import distance_to_independence, range_over_region
+from rrpolicy.estimate.association.measure_ranges import distance_to_independence, range_over_region, score_region
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.association.measure_ranges import score_region
 from rrpolicy.estimate.association.two_way_table import products
 from rrpolicy.estimate.results.intervals import FiellerRatios, count_ends
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights

@@ -2,7 +2,7 @@
 
 A measure of two categories by two is a function of a = pi_11 (both present), r = pi_1+ (row present) and c = pi_+1
 (column present). The other cells follow: pi_10 = r - a, pi_01 = c - a, pi_00 = 1 - r - c + a. It returns the value and
-its derivatives by a, r and c (Guo 2010, table 3.6, with certainty and phi as they are defined). A cell of 0 gives the
+its derivatives by a, r and c (Guo 2010, table 3.6, with certainty and phi by their definitions). A cell of 0 gives the
 limit where there is one, with numpy's warnings.
 
 For r x c tables: chi-square, G2, mutual information I, M = I/H(row), U = I/H(column), Goodman and Kruskal's tau,

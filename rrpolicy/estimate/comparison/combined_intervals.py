@@ -2,7 +2,7 @@
 
 With estimates x_j in [l_j, u_j], the combination sum c_j x_j reaches down by the root of sum d_j^2 + 2 sum_{j<k} r_jk
 d_j d_k, d_j = c_j x_j - min(c_j l_j, c_j u_j) (Zou and Donner 2008, "MOVER"), and up likewise. With normal intervals it
-is the normal one, with others as skewed as they are. For a ratio they are the values r at which 0 is not outside the
+is the normal one, with others it is as skewed as these. For a ratio they are the values r at which 0 is not outside the
 interval of x_1 - r x_0 (Fieller's way with the same distances; Donner and Zou 2012). Where only limits of correlations
 are known, the widest interval is taken. A distance is at least the normal one: an end that was clipped to the possible
 range does not limit the error of the estimate.

@@ -103,8 +103,8 @@ class EstimateComparison(Result):
         records = f"{', '.join(f'{n:,}' for n in self.compared[:-1])} and {self.compared[-1]:,}"
         first, *others = self.releases
         later = others[0] if len(others) == 1 else "each later release"
-        told = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
-        return f"{told} (releases of {records} records)"
+        title = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
+        return f"{title} (releases of {records} records)"
 
     def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the grouping columns, then every quantity."""
@@ -153,7 +153,10 @@ def compare_estimates(  # noqa: PLR0917 the options of a comparison
     notes = [_UNTIMED] if untimed else []
     if kind != "trend" and len(releases) > 2:  # noqa: PLR2004 the title names two
         notes.append(f"releases: {', '.join(f'{number}: {name}' for number, name in enumerate(called, 1))}")
-    notes += [*links.said(target), *([f"{left} rows that are not in all of the releases are left out"] if left else [])]
+    notes += [
+        *links.notes(target),
+        *([f"{left} rows that are not in all of the releases are left out"] if left else []),
+    ]
     return EstimateComparison(
         where=answers[0].where,
         target=target,
@@ -263,7 +266,7 @@ class _Links:
         errors = np.stack([part.errors[target] for part in parts])
         drawn = np.stack([np.minimum(part.errors["table"], part.errors[target]) for part in parts])
         sampled = np.zeros_like(errors)
-        if target == "population":  # where its variance stands in for this table's, nothing is known of the draw's part
+        if target == "population":  # where its variance replaces this table's, the draw's part is not known
             sampled = np.where(drawn < errors, np.sqrt(np.maximum(errors**2 - drawn**2, 0.0)), errors)
         whole = errors[:, None] * errors[None, :]
         noise, sample = drawn[:, None] * drawn[None, :], sampled[:, None] * sampled[None, :]
@@ -273,7 +276,7 @@ class _Links:
             least, most = (np.nan_to_num(v / whole) for v in (-both - (0.0 if counts else shared), shared + both))
         return np.clip(least, -1, 1), np.clip(most, -1, 1)
 
-    def said(self, target: Target) -> tuple[str, ...]:
+    def notes(self, target: Target) -> tuple[str, ...]:
         """Return the assumptions of intervals."""
         series = (_SERIES.format(name=self.series),) if self.series is not None else ()
         if target == "table":

@@ -28,7 +28,7 @@ class Inversion:
 
     @property
     def moment(self) -> Array:
-        """Return the moment estimates: unbiased, some perhaps negative, in the shape of the answer."""
+        """Return the moment estimates: unbiased, some perhaps negative, in the shape of the result."""
         return self._table.moment
 
     @property
@@ -106,12 +106,12 @@ def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
     """Return the estimates of an estimator; see `Estimator.counts` (RR413 if a plugin returns something else)."""
     import numpy as np
 
-    found, told = check_return_type(tuple[Any, str], estimator.counts)(asked)
+    found, note = check_return_type(tuple[Any, str], estimator.counts)(asked)
     if np.shape(found) != asked.moment.shape:
         raise plugin_contract_error(
             estimator.counts, f"returned counts of shape {np.shape(found)}, expected {asked.moment.shape}"
         )
-    return found, told
+    return found, note
 
 
 Estimators: TypeAlias = Mapping[str, Estimator]

@@ -99,7 +99,7 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLik
             break
         uphill = _quadratic(pi, ratio, n, matrices[0]) if small else None
         pi = _accelerate_em(pi, pi * ratio, n, matrices) if uphill is None else uphill
-    # a cell that tends to 0 never reaches it: its gradient says so
+    # a cell that tends to 0 never reaches it, but its gradient is negative
     pi = np.where((total * pi < _EMPTY) & (ratio < 1 - _SLACK), 0.0, pi)
     return MaximumLikelihoodTable(total * pi / pi.sum(), gap, converged=gap <= _GAP)
 
@@ -155,7 +155,7 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
         if _likelihood(moved, n, [P]) > before:
             return np.asarray(moved)
         aim = (pi + aim) / 2
-    # near the maximum rounding hides which way is uphill, and slopes still tell
+    # near the maximum rounding hides which way is uphill, but slopes show it
     return whole if float(_ratio(whole, n, [P]).max()) < float(ratio.max()) else None
 
 

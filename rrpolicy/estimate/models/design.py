@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.counts import Array
 
 MISSING = "missing"
-"""What stands for a missing value in the terms of a model."""
+"""The category of a missing value in the terms of a model."""
 
 
 @frozen(slots=False)
@@ -35,7 +35,7 @@ class Formula:
     right: str
     odd: Mapping[str, str] = field(default_factory=dict)  # word -> column
 
-    def told(self, text: str) -> str:
+    def with_names(self, text: str) -> str:
         """Return a text with the columns' own names."""
         for word, name in self.odd.items():
             text = text.replace(word, name)
@@ -55,13 +55,13 @@ def read_formula(text: str) -> Formula:
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
         words = re.search(r"[^\W\d]\w*(?=\s*([<>=!]=?|in\b))", left)
-        told = None
+        hint = None
         if tilde and words is not None:
-            told = (
+            hint = (
                 f"name the column alone, {words[0]}, and which of its categories count as yes: "
                 "--success CATEGORY for each, in Python success=[...]"
             )
-        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=told))
+        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=hint))
     odd = {}
     for place, name in enumerate(dict.fromkeys(re.findall(r"`([^`]+)`", right))):  # formulaic cuts names at points
         word = f"odd_{place}_"
@@ -73,7 +73,7 @@ def read_formula(text: str) -> Formula:
     try:
         named = formulaic.Formula(right).required_variables
     except (FormulaicError, SyntaxError, ValueError) as error:
-        message = f"not a formula: {text!r}: {read.told(str(error))}"
+        message = f"not a formula: {text!r}: {read.with_names(str(error))}"
         raise PolicyError(Problem("RR541", message, expected=expected)) from None
     return replace(read, covariates=tuple(sorted(odd.get(str(name), str(name)) for name in named)))
 
@@ -104,9 +104,9 @@ class CovariateDesign:
                 message = f"{name!r} has one category in this release, {domain[0]!r}, and explains nothing"
                 raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
         frame = covariates(cells, domains)
-        asked = formula.told(formula.right.strip())
+        asked = formula.with_names(formula.right.strip())
         try:
-            with np.errstate(all="ignore"):  # what is no number is refused below
+            with np.errstate(all="ignore"):  # anything but numbers is refused below
                 made = formulaic.model_matrix(
                     formula.right, _rename_to_identifiers(frame, formula), context={}, na_action="raise"
                 )
@@ -119,18 +119,18 @@ class CovariateDesign:
             ArithmeticError,
             SyntaxError,
         ) as error:
-            message = f"the terms {asked!r} cannot be computed: {formula.told(str(error))}"
+            message = f"the terms {asked!r} cannot be computed: {formula.with_names(str(error))}"
             raise PolicyError(Problem("RR541", message)) from None
         spec = made.model_spec
         if spec.transform_state:
-            listed = formula.told(", ".join(sorted(map(str, spec.transform_state))))
+            listed = formula.with_names(", ".join(sorted(map(str, spec.transform_state))))
             hint = "subtract or divide by a number of your own, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
             raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise PolicyError(Problem("RR541", f"the terms {asked!r} are not numbers for every category"))
-        terms = tuple(_as_categories(formula.told(str(term)), domains) for term in made.columns)
+        terms = tuple(_as_categories(formula.with_names(str(term)), domains) for term in made.columns)
         return cls(terms, matrix, frame, formula, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
@@ -157,15 +157,15 @@ def _as_categories(term: str, domains: Mapping[str, Sequence[Value]]) -> str:
 
 
 def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
-    """Return a frame of covariates: numbers as they are, all else as categories in the order of the domain."""
+    """Return a frame of covariates: numbers unchanged, all else as categories in the order of the domain."""
     import pandas as pd
 
     def column(name: str, domain: Sequence[Value]) -> Any:
         values = [cell[name] for cell in cells]
         if is_numeric(domain):
             return pd.Series([float(v) for v in values], dtype="float64")
-        told = [MISSING if v is None else str(v) for v in domain]
-        return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=told))
+        categories = [MISSING if v is None else str(v) for v in domain]
+        return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=categories))
 
     return pd.DataFrame({name: column(name, domain) for name, domain in domains.items()}, index=range(len(cells)))
 

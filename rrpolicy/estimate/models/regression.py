@@ -169,7 +169,7 @@ class Regression(Estimates):
         mean = own @ counts / records
         gradients = np.concatenate([np.tensordot(counts, g, axes=1) for _, _, _, g in changes]) / records
         errors, stand_in = self._fit.errors(gradients, (own - mean[:, None]) / records)
-        keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
+        keys = tuple({**self._named(e), "of": n, "change": to} for n, to, _, _ in changes for e in self.equations)
         return self._effects("Average marginal effects", keys, mean, errors, stand_in)
 
     def _changes(self, name: str, domain: Sequence[Value]) -> list[tuple[str, Value, Array, Array]]:

@@ -28,7 +28,7 @@ EXPECTED = (
     "SELECT columns, count(*), count(*) FILTER (WHERE condition) / count(*) FROM release "
     "WHERE condition GROUP BY columns"
 )
-"""What RR272 expects, with the form that its hints advise."""
+"""The form that RR272 expects, with the form that its hints advise."""
 AggregateKind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
 EXTREMES = ("min", "max")
 

@@ -116,7 +116,7 @@ class _ResolvedQuery:
     limits: Mapping[str, Limits]
 
 
-def answer(  # noqa: PLR0917 what a query is asked with
+def answer(  # noqa: PLR0917 the options of a query
     release: Release,
     sql: str,
     target: Target,
@@ -304,7 +304,7 @@ def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str
             value, estimate = str(what.value), mean if what.kind == "avg" else totals
             stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
             found = estimate(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
-        # an answer has no column that names the estimator: it flags the rows that are not estimated
+        # a result has no column that names the estimator: it flags the rows that are not estimated
         pairs = zip(found.flags, found.estimator, strict=True)
         flags = tuple((*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f for f, estimator in pairs)
         quantity = replace(found.quantity, flags=flags)
@@ -324,7 +324,7 @@ def _effective_conditions(release: Release, conjuncts: Sequence[Expression]) -> 
 
 
 def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[int]:
-    """Return the places of the rows of an answer in a result; -1 for a group that a FILTER leaves empty."""
+    """Return the places of rows in a result; -1 for a group that a FILTER leaves empty."""
     place = {tuple(key.values()): i for i, key in enumerate(keys)}
     return [place.get(key, -1) for key in rows]
 

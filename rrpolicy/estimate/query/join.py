@@ -117,11 +117,11 @@ def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple
             conditions.append(Member(of, matched))
             notes.append(f"{left} of {len(domain)} categories of {of!r} have no row in “{join.table.name}”: left out")
         taken = {name.casefold() for name in (*columns.columns, *columns.labels)}
-        told: dict[str, dict[Value, Value]] = {}
+        described: dict[str, dict[Value, Value]] = {}
         for column, cells in join.table.columns.items():
             labels = {v: cells[rows[category_text(v)]] if v in matched else "" for v in domain}
-            told |= {name: labels for name in (join.name(column), column) if name.casefold() not in taken}
-        release = replace(release, columns=columns.labelled(of, told))
+            described |= {name: labels for name in (join.name(column), column) if name.casefold() not in taken}
+        release = replace(release, columns=columns.labelled(of, described))
     return release, tuple(conditions), tuple(notes)
 
 

@@ -5,7 +5,7 @@ the rows of bits of its item and outside them. So every sum of such products, of
 one item is squared and another is not, follows from how many records are in each combination of rows.
 
 That an itemset is frequent implies that all its parts are (Agrawal, Srikant 1994): true supports never grow with the
-itemset. Corrected supports can, as each has an error of its own. So an itemset is ruled out where the interval of its
+itemset. Corrected supports can, as each has a separate error. So an itemset is ruled out where the interval of its
 support, or that of one of its parts, ends below the least support; all others are examined.
 """
 
@@ -64,7 +64,7 @@ class FoundRules:
     then: Ints = field(repr=False)  # shape (rules,): the item that follows
     supports: FiellerRatios = field(repr=False)  # shares of the records that satisfy the condition
     confidences: FiellerRatios = field(repr=False)  # shares of those with what is given
-    candidates: int  # how many rules were examined
+    candidates: int  # number of examined rules
 
     def chosen(self, asked: RuleSearch, by: By = "point") -> Mask:
         """Return which rules with a confidence reach the thresholds, with the lower or upper ends or the estimates."""

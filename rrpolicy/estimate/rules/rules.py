@@ -105,7 +105,7 @@ class AssociationRule:
         support: share of records with all of them.
         support_se: its standard error.
         support_interval: Fieller's.
-        confidence: share of those with what is given that have what follows.
+        confidence: share of those with the given categories that also have the last one.
         confidence_se: its standard error (delta method).
         confidence_interval: Fieller's.
         confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
@@ -161,7 +161,7 @@ class _RuleList(Result):
         )
 
     def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
-        """Return what is given and what follows, support and confidence, and whether a rule is sure."""
+        """Return the given categories and the one that follows, support and confidence, and whether a rule is sure."""
         bias, wide = self.confidences.bias(self.target), self._wide.T.tolist()
         return (
             ResultColumn("given", tuple(dict(given) for given, _ in self.items)),
@@ -256,7 +256,7 @@ class NamedRules(_RuleList):
     Attributes:
         items: of each rule what is given, and what follows.
         supports: shares of the records with all of it.
-        confidences: shares of those with what is given that have what follows.
+        confidences: shares of those with the given categories that also have the last one.
     """
 
     @property

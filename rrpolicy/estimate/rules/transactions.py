@@ -61,7 +61,7 @@ class Items:
 
     @classmethod
     def plain(cls, names: Sequence[Name], axes: Ints) -> Items:
-        """Return items that are counted without correction, each by the row of its own place."""
+        """Return items that are counted without correction, each by the row in its place."""
         size = len(names)
         own, none = np.arange(size)[:, None], np.full(size, -1)
         return cls(tuple(names), axes, np.zeros(size), np.ones((size, 1)), own, none)
@@ -217,19 +217,19 @@ def transactions(
         (next(i for i, axis in enumerate(every) if axis is of), *np.unique(of.vector(mask), return_inverse=True))
         for of, mask in condition.masks.values()
     ]
-    told: list[list[Words]] = [[] for _ in range(math.prod(len(weights) for _, weights, _ in kinds))]
-    records = np.zeros(len(told))
+    read: list[list[Words]] = [[] for _ in range(math.prod(len(weights) for _, weights, _ in kinds))]
+    records = np.zeros(len(read))
     for codes, size in iterate_batches(release.data, every, condition.filter, condition.parameters):
         of_part = np.zeros(size, dtype=np.int64)
         for place, weights, kind in kinds:
             of_part = of_part * len(weights) + kind[codes[place]]
         for part in np.unique(of_part):
             chosen = of_part == part
-            told[part].append(_pack_bits(row.cells[codes[row.axis][chosen]] for row in rows))
+            read[part].append(_pack_bits(row.cells[codes[row.axis][chosen]] for row in rows))
             records[part] += chosen.sum()
     if not condition.filter and records.sum() != release.records:
         raise manifest_mismatch_error(f"it has {records.sum():.0f} records, not {release.records}")
-    parts = [np.concatenate([np.zeros((len(rows), 0), np.uint64), *words], axis=1) for words in told]
+    parts = [np.concatenate([np.zeros((len(rows), 0), np.uint64), *words], axis=1) for words in read]
     asked = np.array([*product(*(weights for _, weights, _ in kinds))], np.float64)
     return _join_parts(parts, records, asked.T)
 

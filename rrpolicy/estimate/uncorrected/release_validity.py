@@ -193,7 +193,7 @@ class MatrixKnowledge:
         return self.matrix and len(self.columns) == 1
 
     @classmethod
-    def told(cls, decoder: WithheldDecoder) -> MatrixKnowledge:
+    def withheld(cls, decoder: WithheldDecoder) -> MatrixKnowledge:
         """Return the published properties of a matrix that a release withholds."""
         two = decoder.square and len(decoder.original) == 2  # noqa: PLR2004 - 2 x 2
         return cls(decoder.columns, doubly=decoder.doubly_stochastic, half=decoder.half, two=two)
@@ -214,7 +214,7 @@ Needed: TypeAlias = Callable[[MatrixKnowledge], bool]
 
 
 def any_matrix(known: MatrixKnowledge) -> bool:
-    """Whether the column has a matrix of its own."""
+    """Whether the column has a separate matrix."""
     return known.apart
 
 
@@ -321,7 +321,7 @@ def what_holds(release: Release) -> Holds:
     plain = (*(c for a in axes if not a.randomised for c in a.columns), *(c for c in carried if c not in apart))
     known = [
         *(MatrixKnowledge.of(a) for a in axes if a.randomised),
-        *map(MatrixKnowledge.told, release.manifest.withheld),
+        *map(MatrixKnowledge.withheld, release.manifest.withheld),
     ]
     told = what_holds_of_columns(plain, known)
     return replace(told, statements=(*told.statements, *grouped))
