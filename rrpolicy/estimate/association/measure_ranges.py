@@ -322,7 +322,10 @@ def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
     moves = region.moves(start)
     whiten = np.linalg.pinv(moves)
     metric = np.vstack([whiten, _EXACTLY * (np.eye(len(start)) - moves @ whiten)])
-    theta, best = _margins(region.tables(start[None])[0]), math.inf
+    table, best = region.tables(start[None])[0], math.inf
+    # the logarithms of the margins, those of the columns as shares; empty ones a little above
+    r, c = (np.maximum(table.sum(axis=axis), _LEAST_MARGIN * table.sum()) for axis in (1, 0))
+    theta = np.concatenate([np.log(r), np.log(c / table.sum())])
     for _ in range(_STEPS):
         x, slope = _independent_table(region, design, theta)
         if x.min() >= 0:
@@ -333,13 +336,6 @@ def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
         if size < _DONE:
             break
     return best - least, freedom
-
-
-def _margins(table: Array) -> Array:
-    """Return the logarithms of the margins, those of the columns as shares; empty ones a little above."""
-    total = float(table.sum())
-    r, c = (np.maximum(table.sum(axis=axis), _LEAST_MARGIN * total) for axis in (1, 0))
-    return np.concatenate([np.log(r), np.log(c / total)])
 
 
 def _independent_table(region: ScoreRegion, design: Array, theta: Array) -> tuple[Array, Array]:
@@ -423,7 +419,9 @@ def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: floa
         more = ascend(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
         before, ends = ends, _ends_of(values)
-        rising = np.flatnonzero(_still_moving(before, ends))
+        with np.errstate(invalid="ignore"):
+            length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
+            rising = np.flatnonzero(~(np.isfinite(length) & (steps <= _GAIN * length)))
         if not len(rising):
             break
     ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
@@ -438,13 +436,6 @@ def _sides(values: Array) -> tuple[Array, Array]:
 def _ends_of(values: Array) -> Array:
     lowest, highest = _sides(values)
     return np.stack([lowest.min(axis=1), highest.max(axis=1)], axis=1)
-
-
-def _still_moving(before: Array, ends: Array) -> Mask:
-    """Return which ends a round moved by a part of the interval's length that is worth another round."""
-    with np.errstate(invalid="ignore"):
-        length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
-        return np.asarray(~(np.isfinite(length) & (steps <= _GAIN * length)))
 
 
 def _values(region: ScoreRegion, measures: Sequence[AssociationMeasure], points: Array) -> Array:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -32,7 +31,12 @@ def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
     of several categories has the mean; under retention they are all equal. RR278 for a form other than matrices or
     sets, RR267 where weights are not determined.
     """
-    return reduce(_product_over_axes, (_of_axis(axis, targets) for axis, targets in axes), np.ones((1, 1, 1)))
+    found = np.ones((1, 1, 1))
+    for axis, targets in axes:  # those that are randomised separately
+        own = _of_axis(axis, targets)
+        cells = len(found) * len(own)
+        found = np.einsum("aij,bkl->abikjl", found, own).reshape(cells, cells, cells)
+    return found
 
 
 def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
@@ -62,12 +66,6 @@ def _of_sets(axis: SetWeights) -> Array:
     return np.asarray(
         not_held**2 + not_held * step * (alone[:, :, None] + alone[:, None, :]) + step**2 * both, dtype=np.float64
     )
-
-
-def _product_over_axes(first: Array, second: Array) -> Array:
-    """Return the products over two axes that are randomised separately."""
-    cells = first.shape[0] * second.shape[0]
-    return np.asarray(np.einsum("aij,bkl->abikjl", first, second).reshape(cells, cells, cells))
 
 
 PRODUCT_CELLS = 36

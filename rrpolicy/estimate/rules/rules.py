@@ -54,21 +54,8 @@ _PART = re.compile(
 Part = tuple[str, str]
 
 
-@frozen
-class RuleText:
-    """A rule as it was written: the given columns with the spelling of a category, and the one that follows."""
-
-    given: tuple[Part, ...]
-    then: Part
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return all columns with the spelling of their category."""
-        return (*self.given, self.then)
-
-
-def read_rule(text: str) -> RuleText:
-    """Read a rule (RR277)."""
+def read_rule(text: str) -> list[Part]:
+    """Return the columns of a rule with the spelling of a category; the last one follows (RR277)."""
     parts: list[Part] = []
     ends: list[str] = []
     at = 0
@@ -82,7 +69,7 @@ def read_rule(text: str) -> RuleText:
         at = found.end()
     if ends[-2:] != ["->", ""] or "->" in ends[:-2]:
         raise _rule_syntax_error(text)
-    return RuleText(tuple(parts[:-1]), parts[-1])
+    return parts
 
 
 def _rule_syntax_error(text: str) -> PolicyError:
@@ -273,7 +260,7 @@ def named_rules(
     written = [read_rule(text) for text in asked]
     if not written:
         raise PolicyError(Problem("RR277", "no rule is named", expected="one or several"))
-    names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule.parts))
+    names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule))
     _, weighing = _weigh(release, names, where, None)
     found = [_estimate_rule(release, rule, weighing, target, level) for rule in written]
     return NamedRules(
@@ -285,9 +272,11 @@ def named_rules(
     )  # fmt: skip
 
 
-def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target: Target, level: float) -> FoundRules:
+def _estimate_rule(
+    release: Release, rule: Sequence[Part], weighing: Weighing, target: Target, level: float
+) -> FoundRules:
     items = weighing.items
-    places = [_place(release, items, release.columns.name(name), text) for name, text in rule.parts]
+    places = [_place(release, items, release.columns.name(name), text) for name, text in rule]
     if len(set(items.axes[places].tolist())) < len(places):
         message = "a rule has one category of each column, and none of columns that were randomised together"
         raise PolicyError(Problem("RR277", message))
