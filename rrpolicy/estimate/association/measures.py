@@ -261,7 +261,7 @@ def chi2(x: Array) -> ValueAndGradient:
     """Return N phi^2."""
     N = _total(x)
     value, gradient = phi_squared(x)
-    return _squeeze(N) * value, value[..., None, None] + N * gradient
+    return N[..., 0, 0] * value, value[..., None, None] + N * gradient
 
 
 @_measure("likelihood ratio statistic G2", STATISTIC, 0, _INF)
@@ -269,7 +269,7 @@ def g2(x: Array) -> ValueAndGradient:
     """Return the likelihood ratio statistic 2 N I."""
     N = _total(x)
     value, gradient = mutual_information(x)
-    return 2 * _squeeze(N) * value, 2 * (value[..., None, None] + N * gradient)
+    return 2 * N[..., 0, 0] * value, 2 * (value[..., None, None] + N * gradient)
 
 
 @_measure("mutual information", INFORMATION, 0, _INF)
@@ -279,7 +279,7 @@ def mutual_information(x: Array) -> ValueAndGradient:
     quotient = x * N / (r * c)
     log = np.log(quotient, out=np.zeros_like(quotient), where=quotient > 0)
     value = _total(x * log) / N
-    return _squeeze(value), (log - value) / N
+    return value[..., 0, 0], (log - value) / N
 
 
 def _per_entropy(x: Array, axis: int) -> ValueAndGradient:
@@ -309,7 +309,7 @@ def tau(x: Array) -> ValueAndGradient:
     A, B = row.sum(axis=-2, keepdims=True), (c**2).sum(axis=-1, keepdims=True)
     value = (A - B) / (1 - B)
     gradient = (2 * p / r - row / r - 2 * c * np.ones_like(p)) / (1 - B) + value * 2 * c / (1 - B)
-    return _squeeze(value), _of_counts(gradient, p, N)
+    return value[..., 0, 0], _of_counts(gradient, p, N)
 
 
 @_measure("Cramer's V", DEGREE, 0, 1)
@@ -340,7 +340,7 @@ def phi_squared(x: Array) -> ValueAndGradient:
     N, r, c = _margins(x)
     each = x**2 / (r * c)
     gradient = 2 * x / (r * c) - each.sum(axis=-1, keepdims=True) / r - each.sum(axis=-2, keepdims=True) / c
-    return _squeeze(_total((x - r * c / N) ** 2 / (r * c))), gradient
+    return _total((x - r * c / N) ** 2 / (r * c))[..., 0, 0], gradient
 
 
 def entropy(x: Array, axis: int) -> ValueAndGradient:
@@ -349,7 +349,7 @@ def entropy(x: Array, axis: int) -> ValueAndGradient:
     share = (columns if axis else rows) / N
     log = np.log(share, out=np.zeros_like(share), where=share > 0)
     value = -_total(share * log)
-    return _squeeze(value), -(log + value) / N * np.ones_like(x)
+    return value[..., 0, 0], -(log + value) / N * np.ones_like(x)
 
 
 def _of_counts(gradient: Array, p: Array, N: Array) -> Array:
@@ -365,11 +365,6 @@ def _total(x: Array) -> Array:
 def _margins(x: Array) -> tuple[Array, Array, Array]:
     """Return the sum of each table, of its rows and of its columns, with the dimensions of the table."""
     return _total(x), x.sum(axis=-1, keepdims=True), x.sum(axis=-2, keepdims=True)
-
-
-def _squeeze(value: Array) -> Array:
-    """Return (...,) what is (..., 1, 1)."""
-    return value[..., 0, 0]
 
 
 def _as_table(n00: Array, n01: Array, n10: Array, n11: Array) -> Array:
