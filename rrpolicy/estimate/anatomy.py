@@ -41,7 +41,7 @@ from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 METHOD = "uniform spread inside groups (biased: drawn towards independence)"
 

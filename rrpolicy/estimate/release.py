@@ -12,6 +12,7 @@ import numpy as np
 
 from rrpolicy.argument_types import check_method_arguments
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.columns import Columns
@@ -27,7 +28,6 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -28,10 +28,10 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.report import MarginalPanel, MarginalRow
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights
     from rrpolicy.estimate.weights.recode import RecodeWeights
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 SURE = 1.0

@@ -30,8 +30,8 @@ from rrpolicy.utility.simulation import (
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.draw_counts import CountedRowSink
     from rrpolicy.utility.simulation import Range

@@ -14,9 +14,9 @@ from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
@@ -40,7 +41,6 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
 _ROUNDING = 1e-13

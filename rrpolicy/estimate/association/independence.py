@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import visible
@@ -38,7 +39,6 @@ from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd

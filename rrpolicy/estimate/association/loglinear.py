@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
@@ -28,7 +29,6 @@ from rrpolicy.estimate.results.result import Result, json_number
 from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -20,10 +20,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.association.region import ScoreRegion
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.source.counts import Array
 
 _RIDGE = 1e-10
 _FIRST = 0.5

@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association import two_by_two
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _INF = math.inf
 _TIP = 1e-9

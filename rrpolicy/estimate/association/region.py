@@ -20,9 +20,9 @@ from functools import cached_property
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
 _RIDGE = 1e-12

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rrpolicy.source.counts import Array
+from rrpolicy.counts import Array
 
 ValueAndDerivatives: TypeAlias = tuple[Array, Array, Array, Array]
 """The value, and its derivatives by a, r, c; of many tables at once, arrays."""

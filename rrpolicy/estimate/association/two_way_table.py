@@ -15,6 +15,7 @@ from functools import reduce
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.results.table import Crosstab
@@ -22,7 +23,6 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 
 def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:

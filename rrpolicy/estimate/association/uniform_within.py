@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association.association import Association, dichotomise, select_measures, value_of
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.association.two_way_table import two_way_table_without_covariance
@@ -25,7 +26,6 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.expression import Member
 from rrpolicy.estimate.results.flags import NOT_ESTIMABLE, SPREAD
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
 from rrpolicy.estimate.counts.scan import DataFile, count, resampling_unsupported_error
@@ -21,7 +22,6 @@ from rrpolicy.estimate.invert.simplex import dense, maximum_likelihood, transiti
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

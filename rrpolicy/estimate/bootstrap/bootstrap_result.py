@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import FEW_RECORDS, NOT_ESTIMABLE, ONE_SIDED
@@ -20,7 +21,6 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _KEPT = (FEW_RECORDS, NOT_ESTIMABLE)
 _MISSING = 0.05

@@ -37,8 +37,8 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 ComparisonKind: TypeAlias = Literal["difference", "ratio", "trend"]
 Question: TypeAlias = "str | Callable[[Release], Result]"

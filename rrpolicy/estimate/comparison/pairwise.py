@@ -30,9 +30,9 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 Question: TypeAlias = "str | Callable[[Release], Result]"
 MOST = 100

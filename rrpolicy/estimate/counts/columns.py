@@ -13,11 +13,11 @@ from typing import Any, Literal, TypeAlias
 
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import interval_edges
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import interval_edges
 
 ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]
 Bin: TypeAlias = tuple[float, float, bool]

@@ -10,13 +10,13 @@ from itertools import product
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 CELLS = 10_000_000
 """The largest marginal that is reconstructed densely."""

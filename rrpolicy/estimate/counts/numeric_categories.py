@@ -15,8 +15,8 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 STATE = (
     "count them by crosstab, or state a number for each: mean(..., values={category: number}), or a table of numbers "

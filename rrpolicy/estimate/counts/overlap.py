@@ -17,10 +17,10 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 SUPPRESSED = "{n} suppressed, and counted in no row of a category of {of}"
 HIDDEN = "{n} released with a label that holds every category, and counted in no row of a category of {of}"

@@ -14,6 +14,7 @@ import numpy as np
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import labels
+from rrpolicy.counts import Array, Counts, Ints, number_rows
 from rrpolicy.engine.arrays import as_numpy, number_array, typed_array
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.engine.shared_engine import query_connection
@@ -25,7 +26,6 @@ from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_ce
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Counts, Ints, number_rows
 
 if TYPE_CHECKING:
     import duckdb

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 _MOST = 700.0

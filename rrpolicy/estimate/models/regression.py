@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.models.scores import RegressionFit
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 _LINEAR = 'the outcome has two values: the family "binomial" models the logarithm of its odds, this model its mean'

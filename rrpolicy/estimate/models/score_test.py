@@ -35,11 +35,11 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.models.scores import RegressionFit, ScoreRoot
     from rrpolicy.estimate.results.intervals import Ends
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:

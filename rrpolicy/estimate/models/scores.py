@@ -23,11 +23,11 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.models.family import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 _STEPS = 60
 _HALVINGS = 25

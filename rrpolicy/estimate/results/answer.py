@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNINFORMATIVE
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)

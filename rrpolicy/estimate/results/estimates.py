@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import (
     FEW_RECORDS,
@@ -45,7 +46,6 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.grouping import Grouping

@@ -26,8 +26,8 @@ from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 
 def quantile(level: float, degrees: float = math.inf) -> float:

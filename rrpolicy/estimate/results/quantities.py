@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends, is_uninformative
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")
 """The columns of what is the only estimate in a result."""

@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import (
     AS_RELEASED,
@@ -40,7 +41,6 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
 UNIFORM_SPREAD_METHOD = "even spread inside released groups (biased)"

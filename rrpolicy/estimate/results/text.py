@@ -16,8 +16,8 @@ from rrpolicy.estimate.results.significance import format_p
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.results.result import Result
-    from rrpolicy.source.counts import Array, Ints
 
 _COUNTS = {
     "table": "this table's counts (only the randomisation is random)",

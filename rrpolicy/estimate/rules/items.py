@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from rrpolicy.canonical_json import Value, category_text
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import groups_of
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 Name = tuple[str, Value]
 

@@ -19,6 +19,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Target
@@ -26,7 +27,6 @@ from rrpolicy.estimate.rules.items import Items, Name
 from rrpolicy.estimate.rules.transactions import Transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 By: TypeAlias = Literal["lower", "point", "upper"]
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_error
 from rrpolicy.estimate.rules.items import BitRow
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.engine.shared_engine import query_connection
@@ -24,7 +25,6 @@ from rrpolicy.estimate.counts.scan import codes_of, manifest_mismatch_error, rel
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value

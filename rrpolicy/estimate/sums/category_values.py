@@ -26,18 +26,18 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from rrpolicy.canonical_json import Value, same_category
+from rrpolicy.declarations import interval_edges
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category, parse_number
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.policy.model import interval_edges
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.expression import Expression
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 Limits: TypeAlias = "tuple[float | None, float | None]"
 """Where bins without an end stop, below and above; None for nowhere."""

@@ -23,8 +23,8 @@ from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 MOST = 12
 

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import read
 from rrpolicy.estimate.expression import Expression
@@ -18,7 +19,6 @@ from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sum_numbers
 from rrpolicy.estimate.sums.uniform_within_sums import SpreadNumbers
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

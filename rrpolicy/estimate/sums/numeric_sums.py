@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.counts.grouping import WeightedGroups, weigh_groups
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_not_grouped_by, check_numbers
 from rrpolicy.estimate.counts.scan import count, total
@@ -30,7 +31,6 @@ from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion, SpreadNu
 from rrpolicy.estimate.weights.base import AxisWeights, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

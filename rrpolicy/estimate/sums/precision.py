@@ -24,8 +24,8 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 _LARGEST = 4_000_000
 """Entries of a matrix up to which its weights are solved for."""

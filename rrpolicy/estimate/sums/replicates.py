@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
@@ -36,7 +37,6 @@ from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,12 +25,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.estimates import Inference
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 _BLOCK = 4_000_000
 """Records times groups that are looked at together."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import Grouping, ungrouped_condition_axes
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_not_grouped_by, check_numbers
@@ -33,7 +34,6 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.declarations import ROUNDING_TOLERANCE, category_weight
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import ROUNDING_TOLERANCE, category_weight
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights
     from rrpolicy.manifest.manifest import Manifest
-    from rrpolicy.source.counts import Array
 
 Alone: TypeAlias = Literal["refused", "centred"]
 Totals: TypeAlias = Mapping[str, Mapping[Value, float]]

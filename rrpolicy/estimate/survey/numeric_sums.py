@@ -18,8 +18,8 @@ from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion
-    from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)

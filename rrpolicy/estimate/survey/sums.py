@@ -37,9 +37,9 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.counts.condition import Condition
-    from rrpolicy.source.counts import Array, Ints
 
 ALL, INSIDE, VALUE = range(3)
 """What a function of the original cells is multiplied by: d; d where the condition holds; d times the number there."""

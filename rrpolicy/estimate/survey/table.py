@@ -18,9 +18,9 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.target import Target
-    from rrpolicy.source.counts import Array
 
 METHOD = "weighted by the design"
 

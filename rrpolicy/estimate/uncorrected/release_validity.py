@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association.chi_square import chi_square_tail
 from rrpolicy.estimate.association.independence import released_table_test
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.uncorrected.conditions import BOUNDS, ORDERS, MatrixKnowledge, two_categories
 from rrpolicy.estimate.uncorrected.validity_table import Holds, Statement
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder

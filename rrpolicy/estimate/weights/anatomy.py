@@ -19,7 +19,7 @@ from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 @frozen(slots=False)

@@ -19,10 +19,10 @@ import numpy.typing as npt
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.decoders import Block, Cell
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

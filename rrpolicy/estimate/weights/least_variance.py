@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.source.counts import Array
+from rrpolicy.counts import Array
 
 Rows: TypeAlias = Sequence[Sequence[Fraction]]
 EXACT_LIMIT = 64

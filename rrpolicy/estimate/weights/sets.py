@@ -24,7 +24,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import AdditionDecoder
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 FACTOR_ENTRIES = 20_000_000
 
