@@ -61,7 +61,7 @@ class AnatomyRelease(Release):
         """Return the table of the records, and those of the values."""
         return (self.data, *self.values.values())
 
-    def reading(self, names: Iterable[str]) -> Release:
+    def for_columns(self, names: Iterable[str]) -> Release:
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
         if self.design is not None:
             return self
@@ -89,8 +89,8 @@ class AnatomyRelease(Release):
         del by
         return [self._crosstab(subset, where, condition, target, level) for subset in subsets]
 
-    def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
-        """Return sums of weights and squares as `Release.moments` does.
+    def weight_sums(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
+        """Return sums of weights and squares as `Release.weight_sums` does.
 
         Raises:
             PolicyError: RR288 with the sensitive column, whose weights depend on one another.
@@ -98,7 +98,7 @@ class AnatomyRelease(Release):
         for axis in (*axes, *condition.axes):
             if isinstance(axis, AnatomyWeights):
                 raise axis.refusal()
-        return super().moments(axes, condition)
+        return super().weight_sums(axes, condition)
 
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
@@ -114,7 +114,7 @@ class AnatomyRelease(Release):
         if other is not None:
             raise shared[0].beside(other)
         if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
-            alone = self.reading(shared[0].columns)
+            alone = self.for_columns(shared[0].columns)
             own = alone.columns.axis(shared[0].columns[0])
             masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
             return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
@@ -129,7 +129,7 @@ class AnatomyRelease(Release):
                 estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
         return Crosstab(
             grouping.by, grouping.groups, estimate, estimate, most, METHOD,
-            _axes=grouping.axis_masks, certain=least, where=where, target=target, level=level,
+            _axes=grouping.axis_masks, lower_bounds=least, where=where, target=target, level=level,
             records=self.records, max_records=self.max_records,
         )  # fmt: skip
 

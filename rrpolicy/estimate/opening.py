@@ -56,7 +56,7 @@ def open_release(
         )
     design = design_of(manifest, release.columns)
     if design is not None and design.weights_inside and not design.totals:
-        return replace(release, unweighted=design)
+        return replace(release, withheld_design=design)
     return replace(release, design=design)
 
 

@@ -210,7 +210,7 @@ def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Cr
         second_moment=axis.contract(counts, 0, None, 2),
         support=axis.support(counts, 0, None),
         method=METHOD if axis.unbiased else UNIFORM_SPREAD_METHOD,
-        certain=None if axis.unbiased else axis.within(counts, 0, None),
+        lower_bounds=None if axis.unbiased else axis.within(counts, 0, None),
     )
 
 

@@ -75,7 +75,7 @@ def written_rows(release: Release, original: Original, attributes: Sequence[str]
     """Return the rows of a written release; arguments as for `planned_rows`."""
     names = [*attributes, *([] if target is None else [target])]
     known = [original.policy.attributes[name] for name in names]
-    inside = release.inside()
+    inside = release.disaggregate()
     axes = [inside.columns.axis(a.release_as or a.name) for a in known]
     codes, n = count(release.data, axes, "", ())
     return _released_rows(axes, np.column_stack(codes), n, len(attributes))

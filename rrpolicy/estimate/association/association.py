@@ -76,7 +76,7 @@ class Association(Estimates):
     present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
 
     @property
-    def alike(self) -> bool:
+    def same_unit(self) -> bool:
         """Return False: each measure has a unit of its own."""
         return False
 
@@ -88,7 +88,7 @@ class Association(Estimates):
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (row, present: {row}) and {self.column} (column, present: {column})"
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, first of the measures that have a direction, which it is."""
         names = [str(key["measure"]) for key in self.keys]
         told: dict[str, list[str]] = {}
@@ -98,9 +98,9 @@ class Association(Estimates):
         either = told.pop("", [])
         said = [f"{', '.join(of)}: {direction}" for direction, of in told.items()]
         said += ["the other measures are the same either way"] if said and either else []
-        return (*said, *super().remarks())
+        return (*said, *super().all_notes())
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the measures, those of a kind on one axis."""
         kinds: dict[MeasureKind, list[int]] = {}
         for i, key in enumerate(self.keys):
@@ -116,10 +116,10 @@ class Association(Estimates):
             for kind, rows in kinds.items()
         )
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the columns, and what counts as present in each."""
         present: Json = None if self.present is None else [list(values) for values in self.present]
-        return {**super().facts(), "row": self.row, "column": self.column, "present": present}
+        return {**super().metadata(), "row": self.row, "column": self.column, "present": present}
 
     def __getitem__(self, measure: str) -> float:
         """Return one estimate by the name of its measure."""

@@ -98,7 +98,7 @@ class Independence:
             "df_error": None if self.df_error is None else json_number(self.df_error),
             "p_value": json_number(self.p_value),
             "remark": self.remark,
-            **({} if self.sample is None else {"design": self.sample.told}),
+            **({} if self.sample is None else {"design": self.sample.description}),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -128,7 +128,7 @@ class Independence:
     @property
     def foot(self) -> tuple[str, ...]:
         """Return what must be known to read the test: the design of the sample, and what makes the law unreliable."""
-        sampled = () if self.sample is None else (visible(self.sample.told), *map(visible, self.sample.notes))
+        sampled = () if self.sample is None else (visible(self.sample.description), *map(visible, self.sample.notes))
         return (*sampled, *([self.remark] if self.remark else []))
 
     @property

@@ -129,7 +129,7 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     original = round_to_total(likely, total)
     shares = likely.reshape(-1) / max(total, 1)
     rng = np.random.default_rng(seed)
-    rows = found.named_rows()
+    rows = found.row_keys()
     estimates: list[list[np.ndarray]] = []
     for _ in range(draws):
         if found.target == "population":
@@ -137,12 +137,12 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
             original = np.asarray(drawn, np.int64).reshape(likely.shape)
         again = ResampledCounts(tuple(asked.axes), draw_released(original, matrices, rng))
         answer = question(replace(release, data=replace(release.data, counted_by=again)))
-        if answer.named_rows() != rows:
+        if answer.row_keys() != rows:
             raise resampling_unsupported_error(
                 "its rows are chosen by their estimates, and are others in every release"
             )
-        estimates.append([part.estimate for part in answer.measured])
+        estimates.append([part.estimate for part in answer.quantities])
     spread = tuple(np.stack(part) for part in zip(*estimates, strict=True))
     return Bootstrapped(
-        **found.scope, of=found, draws=spread, seed=seed, notes=found.notes,
+        **found.scope, result=found, draws=spread, seed=seed, notes=found.notes,
     )  # fmt: skip

@@ -32,63 +32,65 @@ class Bootstrapped(Result):
     """A result, its estimates beside the spread of those of releases that were drawn again.
 
     Attributes:
-        of: the result.
+        result: the result.
         draws: of each quantity its estimates, (draws, rows).
         seed: of the draws.
     """
 
     schema: ClassVar[str] = "rrpolicy.bootstrap/1"
 
-    of: Result
+    result: Result
     draws: tuple[Array, ...] = field(repr=False)
     seed: int
 
     @property
-    def alike(self) -> bool:
+    def same_unit(self) -> bool:
         """Whether all rows have one unit."""
-        return self.of.alike
+        return self.result.same_unit
 
     @property
     def title(self) -> str:
         """Return what the estimates are."""
-        return self.of.title
+        return self.result.title
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return those of the result."""
-        return self.of.remarks()
+        return self.result.all_notes()
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return those of the result, and how its intervals were made."""
-        return {"of": self.of.schema, "draws": len(self.draws[0]), "seed": self.seed, **self.of.facts()}
+        return {"of": self.result.schema, "draws": len(self.draws[0]), "seed": self.seed, **self.result.metadata()}
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the estimates were made."""
-        return self.of.said_of_method().partition(":")[0]
+        return self.result.method_description().partition(":")[0]
 
-    def said_of_ends(self) -> str:
+    def interval_description(self) -> str:
         """Return how the intervals were made."""
         return (
             f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
             f"table (seed {self.seed}); the ends are percentiles"
         )
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns of the result, its quantities with the errors of the draws."""
         draws = iter(self.draws)
         return tuple(
             self._drawn_again(part, next(draws)) if isinstance(part, EstimatedQuantity) else part
-            for part in self.of.shown()
+            for part in self.result.contents()
             if isinstance(part, EstimatedQuantity) or not part.name.endswith("_chebyshev")
         )
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return what each row is of."""
-        return self.of.named_rows()
+        return self.result.row_keys()
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return what a plot of the result shows, with the intervals of the draws."""
-        quantities = {m.name: m for m in self.measured}
-        return tuple(replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.of.drawn())
+        quantities = {m.name: m for m in self.quantities}
+        return tuple(
+            replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.result.plotted_quantities()
+        )
 
     def _drawn_again(self, part: EstimatedQuantity, draws: Array) -> EstimatedQuantity:
         other: Target = "population" if self.target == "table" else "table"
@@ -114,8 +116,8 @@ class Bootstrapped(Result):
 
     def _possible(self, part: EstimatedQuantity) -> Array:
         """Return (rows, 2) what is possible."""
-        if isinstance(self.of, Estimates):
-            return self.of.range
+        if isinstance(self.result, Estimates):
+            return self.result.range
         low, high = (-np.inf, np.inf) if part.whole is None else (0.0, float(part.whole))
         return np.tile([low, high], (len(part.estimate), 1))
 

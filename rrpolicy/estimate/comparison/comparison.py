@@ -78,7 +78,7 @@ class EstimateComparison(Result):
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} intervals, of the distances to the ends of each release's own; p: of a two-sided test "
         "that nothing changed, p_holm: adjusted for all rows"
@@ -100,16 +100,16 @@ class EstimateComparison(Result):
         told = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
         return f"{told} (releases of {records} records)"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what rows are of, then every quantity."""
         return self._shown
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
         line = ChartReferenceLine(1.0, "as before") if self.kind == "ratio" else ChartReferenceLine(0.0, "no change")
-        return tuple(PlottedQuantity(m, line=line) for m in self.measured)
+        return tuple(PlottedQuantity(m, line=line) for m in self.quantities)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what was compared."""
         return {
             "kind": self.kind,
@@ -135,9 +135,9 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
     for answer in answers:
-        answer.spoken.of(target, level)
-    keys = [answer.named_rows() for answer in answers]
-    names = [tuple(m.name for m in answer.measured) for answer in answers]
+        answer.target_scope.of(target, level)
+    keys = [answer.row_keys() for answer in answers]
+    names = [tuple(m.name for m in answer.quantities) for answer in answers]
     if any(k[0] != keys[0][0] for k in keys) or any(n != names[0] for n in names):
         raise PolicyError(Problem("RR572", "the releases answer with other columns", hint=_SAME))
     common = [row for row in keys[0][1] if all(row in k[1] for k in keys[1:])]
@@ -148,7 +148,7 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     quantities: list[ResultColumn | EstimatedQuantity] = []
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
     for i in range(len(names[0])):
-        parts = [answer.measured[i].picked(place) for answer, place in zip(answers, places, strict=True)]
+        parts = [answer.quantities[i].select(place) for answer, place in zip(answers, places, strict=True)]
         if any(part.biased for part in parts):
             message = f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"
             hint = "put the bounds of each release beside one another"

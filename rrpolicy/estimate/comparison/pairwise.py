@@ -81,13 +81,13 @@ class Pairwise(Result):
         """Return what is compared."""
         return f"Differences between every two rows: {self.of}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what the rows of a pair are of, then every quantity."""
         return self._shown
 
     def labels(self) -> list[str]:
         """Return the pairs, in words."""
-        names, rows = self.named_rows()
+        names, rows = self.row_keys()
         half = len(names) // 2
         return [f"{_row_label(row[:half])} less {_row_label(row[half:])}" for row in rows]
 
@@ -103,11 +103,11 @@ class Pairwise(Result):
             return f"{head}; at level {100 * self.level:g} % it is shown to be larger than every other row"
         return f"{head}; it is not shown to be larger than {', '.join(largest.not_shown)}"
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity beside none."""
-        return tuple(PlottedQuantity(m, m.name, line=ChartReferenceLine(0.0, "no difference")) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name, line=ChartReferenceLine(0.0, "no difference")) for m in self.quantities)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return which row is the largest."""
         return {"largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest]}
 
@@ -119,11 +119,11 @@ def pairwise(release: Release, question: Question) -> Pairwise:
         PolicyError: RR288 if counts are spread inside groups; RR573 for rows that cannot be compared with one another.
     """
     found = release.query(question) if isinstance(question, str) else question(release)
-    names, keys = found.named_rows()
+    names, keys = found.row_keys()
     if len(keys) < 2 or len(keys) > MOST:  # noqa: PLR2004 two can be compared
         message = f"the answer has {len(keys):,} rows"
         raise PolicyError(Problem("RR573", message, expected=f"2 to {MOST} rows, of which every two are compared"))
-    for part in found.measured:
+    for part in found.quantities:
         if part.biased:
             message = f"{part.name!r} is spread inside groups: it has bounds and no errors"
             raise PolicyError(Problem("RR288", message, hint="put the bounds of the rows beside one another"))
@@ -138,7 +138,7 @@ def pairwise(release: Release, question: Question) -> Pairwise:
             ResultColumn(name + side, tuple(keys[i][at] for i in places)) for at, name in enumerate(_free_names(names))
         ]
     largest = []
-    for part in found.measured:
+    for part in found.quantities:
         difference = _difference(found, part, first, other)
         p = _difference_p_values(found, part, difference, first, other)
         adjusted = holm(p)
@@ -168,7 +168,7 @@ def _row_label(key: tuple[object, ...]) -> str:
 def _difference(found: Result, part: EstimatedQuantity, first: Ints, other: Ints) -> EstimatedQuantity:
     """Return the differences of a quantity between rows."""
     assert part.covariance is not None
-    covariances = {target: part.covariance(target) for target in found.spoken.targets}
+    covariances = {target: part.covariance(target) for target in found.target_scope.targets}
     sampled = covariances.get("population", covariances["table"])
     variances: dict[Target, Array] = {target: _variance(c, first, other) for target, c in covariances.items()}
     size = np.abs(np.diag(covariances["table"]))

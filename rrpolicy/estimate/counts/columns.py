@@ -65,7 +65,7 @@ class Columns:
         inside = {name: a for name, a in spread.items() if a.randomised}
         return cls(columns, {**axes, **level}, refused, missing, inside)
 
-    def inside(self, *names: str) -> Columns:
+    def disaggregate(self, *names: str) -> Columns:
         """Return the same columns, generalised ones counted by the original categories inside their labels.
 
         Args:
@@ -82,7 +82,7 @@ class Columns:
             told: name -> what it says of each category.
         """
         axis = self.axes[of]
-        own = axis.told_of(of)
+        own = axis.labels_of(of)
         more = (*axis.more, *((name, tuple(labels[v] for v in own)) for name, labels in told.items()))
         replaced = replace(axis, more=more)
         axes = {name: replaced if known is axis else known for name, known in self.axes.items()}
@@ -170,7 +170,7 @@ class Columns:
             v for v in labels if (absent is not None and same_category(v, absent)) or (beside and kind_of(v) == "text")
         )
 
-    def told_by(self, name: str) -> str:
+    def labelled_column(self, name: str) -> str:
         """Return the released column that a column tells of the categories of: itself, unless it was joined."""
         return self.labels[name][0] if name in self.labels else name
 

@@ -126,7 +126,7 @@ def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> 
     mask = condition.leaves(axis)
     if not shown:
         return GroupAxis((), ((),)), mask[:, None]
-    labels = list(zip(*map(axis.told_of, shown), strict=True))
+    labels = list(zip(*map(axis.labels_of, shown), strict=True))
     groups = tuple(dict.fromkeys(v for v, keep in zip(labels, mask, strict=True) if keep))
     if len(groups) == len(axis.original):
         return GroupAxis(shown, groups), None

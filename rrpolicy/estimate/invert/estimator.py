@@ -29,7 +29,7 @@ class Inversion:
     @property
     def moment(self) -> Array:
         """Return the moment estimates: unbiased, some perhaps negative, in the shape of the answer."""
-        return self._table.moment
+        return self._table.moment_estimate
 
     @property
     def records(self) -> int:

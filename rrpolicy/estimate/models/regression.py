@@ -63,7 +63,7 @@ class Regression(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.regression/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} interval by the corrected score test; z: the score statistic, not estimate/SE"
     )
@@ -82,25 +82,25 @@ class Regression(Estimates):
         of = f", yes: {' or '.join(map(str, self.success))}" if self.success else ""
         return f"Regression {self.formula} ({self.family}{of}): {FAMILIES[self.family].link}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the model."""
-        return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
+        return {**super().metadata(), "formula": self.formula, "family": self.family, "success": list(self.success)}
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the coefficients, then how far from 0 each is; certain ones are not tested."""
         z, p = self._tested()
         return (
-            *super().shown(),
+            *super().contents(),
             ResultColumn("z", tuple(z.tolist()), key=False, printed=not self._certain),
             ResultColumn("p_value", tuple(p.tolist()), key=False, printed=not self._certain, p_values=True),
         )
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, and what is said of a straight line fitted to a share, of no tests, of normal intervals."""
         two = self.family == "gaussian" and self._values == _TWO
         normal = not self._certain and not is_testable(self._fit)
         said = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
-        return (*(text for text, holds in said if holds), *super().remarks())
+        return (*(text for text, holds in said if holds), *super().all_notes())
 
     @property
     def _certain(self) -> bool:
@@ -251,7 +251,7 @@ class Effects(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.effects/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = "low to high: {level} intervals"
 
     what: str
@@ -302,7 +302,7 @@ def regression(  # noqa: PLR0917 what a regression is asked
             Problem("RR268", f"{len(cells):,} cells times {design.matrix.shape[1]:,} terms are too many", hint=hint)
         )
     kind = FAMILIES[family]
-    counts = table.moment.reshape(-1)
+    counts = table.moment_estimate.reshape(-1)
     root = solve_score(counts, design.matrix, outcome, kind)
     found: RegressionFit | None = None if root is None else Scores(root, table)
     if found is None and table.sample is None and not kept.condition.masks:

@@ -198,8 +198,8 @@ class ScoreTest:
             return None
         u, information = np.ones(start.size), found.information
         u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
-        errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
-        more = second_order_variance(found, u, free, self.fit.table.drawn_together) if curved else 0.0
+        errors, _ = self.fit.table.se_of_sums((u @ found.scores)[None])
+        more = second_order_variance(found, u, free, self.fit.table.randomisation_covariance) if curved else 0.0
         variance = float(errors[self.target][0]) ** 2 + more
         score = float(found.scores[k] @ found.counts)
         if not variance > 0:

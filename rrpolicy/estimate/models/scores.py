@@ -158,11 +158,11 @@ class Scores:
     @property
     def counts(self) -> Array:
         """Return (cells,) the corrected counts."""
-        return self.table.moment.reshape(-1)
+        return self.table.moment_estimate.reshape(-1)
 
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
         """Return standard errors; see `Fit.errors`."""
         functions = by_beta @ self.solved.influence
         if by_cells is not None:
             functions = functions + by_cells
-        return self.table.errors_of(functions)
+        return self.table.se_of_sums(functions)

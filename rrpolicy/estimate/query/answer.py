@@ -78,12 +78,12 @@ def extreme(
         every = axes if any(axis is own for axis in axes) else [*axes, own]
         codes, n = count(release.data, every, condition.filter, condition.parameters)
         place = next(i for i, axis in enumerate(every) if axis is own)
-        labels, without = own.told_of(value), columns.numberless(value)
+        labels, without = own.labels_of(value), columns.numberless(value)
         values = [
             labels[code] if records and labels[code] not in without else None
             for code, records in zip(codes[place].tolist(), n.tolist(), strict=True)
         ]
-    shown = [[axis.told_of(c) for c in group.columns] for axis, group in zip(axes, groups.groups, strict=True)]
+    shown = [[axis.labels_of(c) for c in group.columns] for axis, group in zip(axes, groups.groups, strict=True)]
     order = [c for group in groups.groups for c in group.columns]
     found: dict[tuple[Value, ...], Any] = {}
     for row, one in enumerate(values):
@@ -235,7 +235,7 @@ def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> An
     return replace(
         found,
         keys=tuple(found.keys[i] for i in rows),
-        selected=tuple(part.picked(rows) for part in found.selected),
+        selected=tuple(part.select(rows) for part in found.selected),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -275,7 +275,7 @@ def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) 
     keys: Sequence[Mapping[str, Value]] = groups.keys
     if any(name in release.columns.spread for name in groups.by):
         (table,) = release.tables(groups.by, [groups.by], None, condition, target="table", level=LEVEL)
-        keys = table.rows_of_counts()[0]
+        keys = table.listed_counts()[0]
     return [tuple(key.values()) for key in keys]
 
 
@@ -310,7 +310,7 @@ def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str
         condition = split([*asked.query.conjuncts, *part], release.columns)
         counted = release.tables(asked.query.by, asked.sets, None, condition, target=asked.target, level=asked.level)
         parts = [
-            table.counts.picked(_places(table.group_values(), rows), absent=0.0)
+            table.counts.select(_places(table.group_values(), rows), absent=0.0)
             for table, rows in zip(counted, asked.keys, strict=True)
         ]
     else:
@@ -367,7 +367,7 @@ def _align_rows(found: Estimates, rows: Sequence[Key]) -> EstimatedQuantity:
         (*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f
         for f, estimator in zip(found.flags, found.estimator, strict=True)
     )
-    return replace(found.quantity, flags=flags).picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,))
+    return replace(found.quantity, flags=flags).select(_places(found.keys, rows), flags=(NOT_ESTIMABLE,))
 
 
 def _sort_and_limit(found: Answer, asked: Query) -> Answer:

@@ -109,7 +109,7 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
             told apart.
     """
     _refuse_unknown(found, facet, group)
-    made = [one for drawn in found.drawn() for one in _axes(found, drawn)]
+    made = [one for drawn in found.plotted_quantities() for one in _axes(found, drawn)]
     series = tuple(dict.fromkeys(r.key[group] for one in made for r in one.rows if group in r.key)) if group else ()
     if len(series) > len(SHAPES):
         message = f"{group!r} has {len(series)} categories, and at most {len(SHAPES)} can be told apart on a line"
@@ -128,7 +128,7 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
 
 
 def _refuse_unknown(found: Result, facet: str | None, group: str | None) -> None:
-    names, _ = found.named_rows()
+    names, _ = found.row_keys()
     for name in (facet, group):
         if name is not None and name not in names:
             message = f"the rows are not of a column {name!r}"
@@ -138,7 +138,7 @@ def _refuse_unknown(found: Result, facet: str | None, group: str | None) -> None
 
 
 def _rows(found: Result, drawn: PlottedQuantity) -> list[PlotRow]:
-    names, keys = found.named_rows()
+    names, keys = found.row_keys()
     quantity, signs = drawn.quantity, text.flag_signs(found)
     ends, told = quantity.ends(found.level, found.target), text.describe_estimates(found, quantity)
     rows = []

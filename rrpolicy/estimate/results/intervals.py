@@ -270,7 +270,7 @@ class FiellerRatios:
             parts[0].step,
         )
 
-    def picked(self, rows: Ints) -> FiellerRatios:
+    def select(self, rows: Ints) -> FiellerRatios:
         """Return some of the ratios, in the order of their places."""
         variances: dict[Target, Quadratic] = {t: (a[rows], b[rows], c[rows]) for t, (a, b, c) in self.variances.items()}
         return replace(

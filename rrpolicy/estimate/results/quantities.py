@@ -39,7 +39,7 @@ class ResultColumn:
     printed: bool = True
     p_values: bool = False
 
-    def picked(self, rows: Sequence[int]) -> ResultColumn:
+    def select(self, rows: Sequence[int]) -> ResultColumn:
         """Return the column over some of the rows, in their order."""
         return replace(self, cells=tuple(self.cells[i] for i in rows))
 
@@ -99,7 +99,7 @@ class EstimatedQuantity:
             found[self.names[5]] = [round(n) for n in self.released]
         return found
 
-    def picked(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
+    def select(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
         """Return the quantity over some of the rows, in their order.
 
         Args:

@@ -32,14 +32,14 @@ class Sample:
 
     Attributes:
         degrees: of freedom of the variance: clusters, or records, less strata.
-        people: of the population, as estimated.
-        told: the design, in words.
+        population_size: of the population, as estimated.
+        description: the design, in words.
         notes: what must be known of errors.
     """
 
     degrees: int
-    people: float
-    told: str
+    population_size: float
+    description: str
     notes: tuple[str, ...] = ()
 
     def degrees_for(self, target: Target) -> float:

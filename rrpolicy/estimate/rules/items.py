@@ -50,7 +50,7 @@ class Items:
         base = self.base[:, None]
         return np.stack([np.concatenate([base**p, (base + self.more) ** p - base**p], axis=1) for p in (1, 2)])
 
-    def picked(self, places: Sequence[int]) -> Items:
+    def select(self, places: Sequence[int]) -> Items:
         """Return some of the items, by their places in order."""
         chosen = list(places)
         return Items(

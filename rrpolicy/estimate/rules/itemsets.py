@@ -280,7 +280,7 @@ def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents
     supports = weighing.supports(members, tables, first, second)
     chosen = np.flatnonzero(asked.reached(supports, asked.min_support))
     itemsets = _Level(members[chosen], parents[chosen], first[chosen], second[chosen])
-    return _Frequent(itemsets, supports.picked(chosen), tables[chosen])
+    return _Frequent(itemsets, supports.select(chosen), tables[chosen])
 
 
 def _join_itemsets(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
@@ -340,8 +340,8 @@ def _rules(weighing: Weighing, asked: RuleSearch, smaller: _Level, frequent: _Fr
         whole = np.where(np.abs(whole) > _ROUNDING * weighing.everybody, whole, 0.0)
         confidences = FiellerRatios.shares(part.first, whole, square, weighing.everybody)
         chosen = np.flatnonzero(asked.reached(confidences, asked.min_confidence))
-        members, supports = part.members[chosen], frequent.supports.picked(chosen)
-        found.append(_Rules(members, members[:, place], supports, confidences.picked(chosen)))
+        members, supports = part.members[chosen], frequent.supports.select(chosen)
+        found.append(_Rules(members, members[:, place], supports, confidences.select(chosen)))
     return found
 
 

@@ -175,7 +175,7 @@ class _RuleList(Result):
             )
         )
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what is given and what follows, support and confidence, and whether a rule is sure."""
         found = self._estimated
         wide = zip(*self._wide, strict=True) if self._wide else ((), ())
@@ -192,11 +192,11 @@ class _RuleList(Result):
             ResultColumn("confidence_bias", found.bias, key=False, printed=False),
         )
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
         return ("rule",), tuple((str(rule),) for rule in self.rules)
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences."""
         return (PlottedQuantity(self._estimated.confidence, "confidence"),)
 
@@ -270,18 +270,18 @@ class Rules(_RuleList):
         achieved = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
         return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
         return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the rules were estimated, and which are sure."""
         return (
             "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
             "sure: both lower ends reach the thresholds as well"
         )
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, beside the least that was asked for."""
         line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
         return (PlottedQuantity(self._estimated.confidence, "confidence", line=line),)
@@ -291,13 +291,13 @@ class Rules(_RuleList):
         """Return the rules that reach the thresholds, the most confident first."""
         found, rows = self.possible, np.flatnonzero(self.chosen())
         items = [found.parts(row) for row in rows.tolist()]
-        support, confidence = found.supports.picked(rows), found.confidences.picked(rows)
+        support, confidence = found.supports.select(rows), found.confidences.select(rows)
         told = [_rule_label(*item) for item in items]
         order = np.array(
             sorted(range(len(rows)), key=lambda i: (-confidence.estimate[i], -support.estimate[i], told[i])), np.int64
         )
         sure = self.chosen("lower")[rows][order].tolist()
-        return self._made([items[i] for i in order], support.picked(order), confidence.picked(order), sure)
+        return self._made([items[i] for i in order], support.select(order), confidence.select(order), sure)
 
 
 @frozen(slots=False)
@@ -357,7 +357,7 @@ def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target:
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
     everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)
-    found = search_rules(replace(weighing, items=items.picked(own)), everything)
+    found = search_rules(replace(weighing, items=items.select(own)), everything)
     (whole,) = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
     chosen = np.array([whole])
     given = [own.index(place) for place in places[:-1]]
@@ -366,8 +366,8 @@ def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target:
         found,
         members=order,
         then=found.then[chosen],
-        supports=found.supports.picked(chosen),
-        confidences=found.confidences.picked(chosen),
+        supports=found.supports.select(chosen),
+        confidences=found.confidences.select(chosen),
     )
 
 
@@ -380,7 +380,7 @@ def _place(release: Release, items: Items, name: str, text: str) -> int:
     for place, (column, value) in enumerate(items.names):
         if column == name and category_text(value) == text:
             return place
-    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).told_of(name))))
+    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).labels_of(name))))
     category(name, known, text, ordered=False)
     raise PolicyError(Problem("RR277", f"the condition leaves no record with {name} = {text}", hint="leave it out"))
 

@@ -69,7 +69,7 @@ def with_category_values(release: Release, value: str, numbers: Mapping[Value, f
     if of in release.columns.spread and set(numbers.keys()) <= set(release.domain(of)):
         release = with_inner_categories(release, of)
     columns = release.columns
-    labels = tuple(dict.fromkeys(columns.axes[of].told_of(of)))
+    labels = tuple(dict.fromkeys(columns.axes[of].labels_of(of)))
     given = {category(of, labels, v, ordered=False): number for v, number in numbers.items()}
     for v, number in given.items():
         _check_finite(number, f"{v!r} of {of!r} has {number!r}")
@@ -85,7 +85,7 @@ def with_category_values(release: Release, value: str, numbers: Mapping[Value, f
 def with_inner_categories(release: Release, value: str) -> Release:
     """Return the release with a column of numbers, or of bins, counted by the categories inside its labels."""
     name = release.columns.name(value)
-    return replace(release, columns=release.columns.inside(name)) if name in release.columns.spread else release
+    return replace(release, columns=release.columns.disaggregate(name)) if name in release.columns.spread else release
 
 
 def notes_on_category_values(columns: Columns, name: str) -> Iterator[str]:
@@ -130,7 +130,7 @@ def bin_bounds(
     drawn = not spread and (lower.target != "table" or bool((lower.errors["table"] > 0).any()))
     axis = release.columns.axes[name]
     left = split(conjuncts, release.columns).leaves(axis)
-    possible = [any(v == 1 and kept for v, kept in zip(axis.told_of(side), left, strict=True)) for side in unending]
+    possible = [any(v == 1 and kept for v, kept in zip(axis.labels_of(side), left, strict=True)) for side in unending]
 
     @cache
     def held(target: Target) -> Array:

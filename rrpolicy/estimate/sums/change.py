@@ -60,7 +60,7 @@ class Changes(Estimates):
     before: int
 
     @property
-    def spoken(self) -> TargetScope:
+    def target_scope(self) -> TargetScope:
         """Return that errors and intervals speak of the two tables, and of no population."""
         return TargetScope("table", unknown=CHANGED)
 
@@ -75,11 +75,11 @@ class Changes(Estimates):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated changes of counts{by}"
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the changes, beside none."""
         return (PlottedQuantity(self.quantity, line=ChartReferenceLine(0.0, "no change")),)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what was grouped by, and what was stated."""
         return {"by": list(self.by), "unchanged": self.unchanged, "records_before": self.before}
 
@@ -101,7 +101,7 @@ def change(  # noqa: PLR0917 those of the method
     together = np.minimum(first, second * (earlier.records / later.records))
     covariance = together * (share if series is not None and share is not None else 0.0)
     errors: dict[Target, Array] = {"table": np.sqrt(first + second - 2 * covariance)}
-    estimate = after.moment.reshape(-1) - before.moment.reshape(-1)
+    estimate = after.moment_estimate.reshape(-1) - before.moment_estimate.reshape(-1)
     within = np.tile([-float(earlier.records), float(later.records)], (estimate.size, 1))
     return Changes(
         target="table",

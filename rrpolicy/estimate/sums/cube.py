@@ -60,19 +60,19 @@ class Cube(Result):
         """Return what is counted, and whether it had to be estimated."""
         return self.tables[-1].title
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and the counts; a column that a row sums over is None."""
-        parts = [table.rows_of_counts() for table in self.tables]
+        parts = [table.listed_counts() for table in self.tables]
         keys = [key for own, _ in parts for key in own]
         return (*key_columns(self.by, keys), concatenate_quantities([counts for _, counts in parts]))
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the columns, and how counts were estimated."""
-        return self.tables[-1].facts()
+        return self.tables[-1].metadata()
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the counts were estimated."""
-        return self.tables[-1].said_of_method()
+        return self.tables[-1].method_description()
 
 
 def cube(release: Release, by: Sequence[str], where: str | None, target: Target, level: float) -> Cube:
@@ -131,15 +131,15 @@ def tables(
     whole = Grouping.of(release.columns, by, condition)
     whole.check_size()
     axes = whole.axes
-    first, second, support = release.moments(axes, condition)
-    certain = release.certain(axes, condition)
+    first, second, support = release.weight_sums(axes, condition)
+    certain = release.lower_bounds(axes, condition)
     method = METHOD if certain is None else UNIFORM_SPREAD_METHOD
     found = []
     for subset in subsets:
         grouping = Grouping.over(axes, tuple(map(release.columns.name, subset)), condition)
         table = Crosstab(
             grouping.by, grouping.groups, first, second, support, method,
-            certain=certain, where=where, target=target, level=level, records=release.records,
+            lower_bounds=certain, where=where, target=target, level=level, records=release.records,
             max_records=release.max_records,
         )  # fmt: skip
         ends = (first, first) if certain is None else (certain, support)
@@ -205,5 +205,7 @@ def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Arr
         notes=(*table.notes, *notes),
     )
     return (
-        replace(table, certain=least, support=most) if table.biased else replace(table, bounds=np.stack([least, most]))
+        replace(table, lower_bounds=least, support=most)
+        if table.biased
+        else replace(table, bounds=np.stack([least, most]))
     )

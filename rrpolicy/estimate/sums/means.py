@@ -52,10 +52,10 @@ class Means(Estimates):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated mean of {self.value}{by}{self.without}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what is averaged, by what, and over whom."""
         return {
-            **super().facts(),
+            **super().metadata(),
             "value": self.value,
             "missing": self.missing,
             "categories": list(self.categories),

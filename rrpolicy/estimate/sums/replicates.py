@@ -179,7 +179,7 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
     table = people(release, by, where, condition, "population", LEVEL)
     found, scale = table.replicates()
     _check_size(found.shape[1], len(found))
-    weights = table.moment.reshape(-1)
+    weights = table.moment_estimate.reshape(-1)
     kept = np.any(found != 0, axis=1) | (weights != 0)
     keys = [key for key, keep in zip(table.group_values(), kept.tolist(), strict=True) if keep]
     return Replicates(table.by, tuple(keys), weights[kept], found[kept], scale, release.records, where)

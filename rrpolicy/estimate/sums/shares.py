@@ -102,7 +102,7 @@ def shares(
             where a generalised column is cut by what is asked and another one was randomised.
     """
     check_target(target, level, release.max_records)
-    release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
+    release = release.for_columns([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
     smaller, larger = split([*condition, *part], release.columns), split(condition, release.columns)
     names, axes = grouping(release.columns, by, smaller)
     outer = {release.columns.name(c) for c in within}
@@ -279,7 +279,7 @@ def _anatomy_shares(
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
         (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
-        ends = (table.estimate, table.estimate) if table.certain is None else (table.certain, table.support)
+        ends = (table.estimate, table.estimate) if table.lower_bounds is None else (table.lower_bounds, table.support)
         known = np.stack([table.estimate.reshape(-1), *(x.reshape(-1) for x in ends)], axis=1)
         place = {tuple(key[n] for n in by): row for key, row in zip(table.group_values(), known, strict=True)}
         return np.array([place.get(tuple(key[n] for n in by), np.zeros(3)) for key in keys]).reshape(-1, 3).T
@@ -304,7 +304,7 @@ def _masks(  # noqa: PLR0917 the groups of an axis, and the two conditions
     shared = [c for c in group.columns if c in outer]
     whole = np.repeat(kept[:, None], own.shape[1], axis=1)
     for c in shared:
-        here = axis.told_of(c)
+        here = axis.labels_of(c)
         there = [label[group.columns.index(c)] for label in group.labels]
         whole &= np.array([[a == b for b in there] for a in here], dtype=bool)
     return own & part[:, None], whole

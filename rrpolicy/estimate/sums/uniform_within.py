@@ -161,7 +161,7 @@ def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array,
 
 def between(estimate: Array, low: Array, high: Array, within: tuple[float, float] = (-np.inf, np.inf)) -> Inference:
     """Return estimates clipped to bounds that are certain; NaN where there are none."""
-    return Inference.certain(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
+    return Inference.of_bounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
 
 
 @frozen

@@ -87,7 +87,7 @@ class NumericQuestion:
     @classmethod
     def of(cls, release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression]) -> NumericQuestion:
         """Return a question by names as they are typed; raises as `Release.crosstab`."""
-        release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
+        release = release.for_columns([value, *by, *(c for e in conjuncts for c in columns_of(e))])
         condition = split(conjuncts, release.columns)
         grouping, name = Grouping.of(release.columns, by, condition), release.columns.name(value)
         return cls(release, name, release.columns.axes.get(name), condition, grouping)

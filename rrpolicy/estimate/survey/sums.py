@@ -97,8 +97,8 @@ class Survey:
             PolicyError: RR545 for columns whose errors cannot be told with a design, RR546 for a stratum with one
                 cluster, RR268 for too many cells, RR288 for spread counts.
         """
-        if design.hidden:
-            raise randomised_design_error(design.hidden[0])
+        if design.randomised_clusters:
+            raise randomised_design_error(design.randomised_clusters[0])
         asked = [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, condition))]
         weight = None if design.weight is None else weight_values(columns, design.weight)
         asked += [] if weight is None else [weight[0]]
@@ -129,7 +129,7 @@ class Survey:
         survey = cls(design, every, found, np.ones((1,) * len(every)), None)
         size = survey.size if weight is None else survey.along(weight[0], weight[1])
         known = [
-            (survey.along(columns.axes[name], [label == v for label in columns.axes[name].told_of(name)]), n)
+            (survey.along(columns.axes[name], [label == v for label in columns.axes[name].labels_of(name)]), n)
             for name, totals in design.totals.items()
             for v, n in totals.items()
         ]
@@ -314,8 +314,8 @@ class Survey:
         units = self._units
         return Sample(
             degrees=int(units.sum()) - len(units),
-            people=float(self.totals(first)[0]),
-            told=self.design.told,
+            population_size=float(self.totals(first)[0]),
+            description=self.design.description,
             notes=self.design.notes,
         )
 

@@ -43,7 +43,7 @@ class PeopleTable(Crosstab):
         Raises:
             PolicyError: as `Crosstab.variance`; RR546 for a stratum with one cluster.
         """
-        target, shape = self.spoken.of(target), self.estimate.shape
+        target, shape = self.target_scope.of(target), self.estimate.shape
         if target == "population":
             population = np.maximum(self.survey.variance(self._functions, target), 0.0)
             return population.reshape(shape), np.zeros(shape, dtype=bool)
@@ -53,20 +53,20 @@ class PeopleTable(Crosstab):
 
     def covariance(self, target: Target | None = None) -> Array:
         """Return (cells, cells) the covariance of all estimates, in the order of `rows`; raises as `variance`."""
-        return self.survey.covariance(self._functions, self.spoken.of(target))
+        return self.survey.covariance(self._functions, self.target_scope.of(target))
 
     def replicates(self) -> tuple[Array, float]:
         """Return (cells, clusters) replicates of the estimates, and their scale; see `Survey.replicates`."""
         return self.survey.replicates(self._functions)
 
-    def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.errors_of`."""
+    def se_of_sums(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
+        """Return standard errors of weighted sums of functions of the original cells; see `Crosstab.se_of_sums`."""
         asked = np.tensordot(functions, self._functions, axes=1)
         (table, stand_in), population = self.survey.variances(asked)
         return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
 
-    def drawn_together(self, functions: Array) -> Array:
-        """Return (sums, sums) the covariance that randomisation gives such sums; see `Crosstab.drawn_together`."""
+    def randomisation_covariance(self, functions: Array) -> Array:
+        """Return (sums, sums) the covariance by randomisation; see `Crosstab.randomisation_covariance`."""
         return self.survey.covariance(np.tensordot(functions, self._functions, axes=1), "table")
 
 

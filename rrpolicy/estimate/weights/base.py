@@ -43,7 +43,7 @@ class AxisWeights(ABC):
     original: tuple[Cell, ...]
     more: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), kw_only=True, repr=False)
 
-    def told_of(self, name: str) -> tuple[Value, ...]:
+    def labels_of(self, name: str) -> tuple[Value, ...]:
         """Return (V) what a column says of each original cell."""
         told = dict(self.more).get(name)
         return tuple(cell[self.columns.index(name)] for cell in self.original) if told is None else told
