@@ -46,8 +46,9 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.category_values import Limits
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
-    from rrpolicy.estimate.sums.means import Means
+    from rrpolicy.estimate.sums.means import Means, Totals
     from rrpolicy.estimate.sums.replicates import Replicates
+    from rrpolicy.estimate.sums.shares import Shares
     from rrpolicy.estimate.survey.design import Alone, Design
     from rrpolicy.estimate.uncorrected.validity_table import Holds
 
@@ -362,12 +363,81 @@ class Release:
             PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR532 for values
                 or limits that do not fit its categories.
         """
-        from rrpolicy.estimate.sums.category_values import with_category_values
-        from rrpolicy.estimate.sums.means import mean
+        from rrpolicy.estimate.sums.means import Means, estimate_numbers
 
-        release, name = (self, value) if values is None else with_category_values(self, value, values)
-        by, target = [by] if isinstance(by, str) else by, self.resolve_target(target)
-        return mean(release, name, by, where, target=target, level=level, limits=limits)
+        target = self.resolve_target(target)
+        return estimate_numbers(Means, self, value, by, where, target=target, level=level, values=values, limits=limits)
+
+    @_note_missing_weights
+    @_note_missing_values
+    def totals(
+        self,
+        value: str,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        target: Target | None = None,
+        level: float = LEVEL,
+        values: Mapping[Value, float | None] | None = None,
+        limits: Limits = (None, None),
+    ) -> Totals:
+        """Estimate totals of a column of numbers by groups: weighted sums, unbiased; intervals are normal.
+
+        Records without a number are left out. Of bins, low and high allow for both edges, as for `mean`.
+
+        Args:
+            value: as for `mean`.
+            by: as for `crosstab`.
+            where: as for `crosstab`.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+            values: as for `mean`.
+            limits: as for `mean`.
+
+        Raises:
+            PolicyError: as `mean`.
+        """
+        from rrpolicy.estimate.sums.means import Totals, estimate_numbers
+
+        target = self.resolve_target(target)
+        return estimate_numbers(
+            Totals, self, value, by, where, target=target, level=level, values=values, limits=limits
+        )
+
+    @_note_missing_weights
+    @_note_missing_values
+    def shares(
+        self,
+        by: Sequence[str] | str = (),
+        within: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        part: str | None = None,
+        target: Target | None = None,
+        level: float = LEVEL,
+    ) -> Shares:
+        """Estimate shares of larger groups that lie in smaller ones: ratios of corrected counts, by the same records.
+
+        `shares("disease", within="sex")` gives the distribution of the disease in each sex,
+        `shares(within="sex", part="disease = 'flu'")` the share with flu in each sex. Intervals are Fieller's; where
+        nothing was randomised they are Wilson's.
+
+        Args:
+            by: names of category columns that the smaller groups are formed by; those of `within` may be left out.
+            within: names of those that the larger groups are formed by; none for all records.
+            where: as for `crosstab`; it holds for both groups.
+            part: a condition on the records of the smaller groups alone.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR288 where labels of a column are cut and another one was randomised.
+        """
+        from rrpolicy.estimate.sums.shares import shares
+
+        by, within = ([names] if isinstance(names, str) else list(names) for names in (by, within))
+        smaller = [*(name for name in within if name not in by), *by]
+        return shares(self, smaller, within, where=where, part=part, target=self.resolve_target(target), level=level)
 
     @_note_missing_weights
     @_note_missing_values

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -60,7 +60,11 @@ class Condition:
         return np.asarray(mask & self.kept.get(id(axis), np.True_))
 
 
-def read(where: str | Sequence[Expression] | None) -> tuple[Expression, ...]:
+Where: TypeAlias = "str | Sequence[Expression] | None"
+"""A condition: text, conjuncts that were read already, or none."""
+
+
+def read(where: Where) -> tuple[Expression, ...]:
     """Return the conjuncts of a condition that is text, or was read already; sqlglot is loaded for text alone.
 
     Raises:

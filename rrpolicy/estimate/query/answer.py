@@ -31,7 +31,7 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.target import Sample, Target, check_target
 from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_values
 from rrpolicy.estimate.sums.cube import notes_on_labels
-from rrpolicy.estimate.sums.means import mean, totals
+from rrpolicy.estimate.sums.means import Means, Totals, estimate_numbers
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.frozen_dataclass import frozen
 
@@ -260,8 +260,15 @@ def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
         yield from notes_on_category_values(columns, value)
         if columns.numberless(value) or columns.bins(value) or value in lacking:
             stops = asked.limits.get(value, _UNLIMITED)
-            whole = mean(
-                asked.release, value, (), asked.query.conjuncts, target=asked.target, level=asked.level, limits=stops
+            whole = estimate_numbers(
+                Means,
+                asked.release,
+                value,
+                (),
+                asked.query.conjuncts,
+                target=asked.target,
+                level=asked.level,
+                limits=stops,
             )
             if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
@@ -344,15 +351,15 @@ def _estimator(
             release,
             by,
             by if what.within is None else what.within,
-            condition=whole,
+            where=whole,
             part=part,
             target=target,
             level=level,
         )
     stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
-    if what.kind == "avg":
-        return lambda by: mean(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
-    return lambda by: totals(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
+    kind = Means if what.kind == "avg" else Totals
+    chosen = (*whole, *part)
+    return lambda by: estimate_numbers(kind, release, value, by, chosen, target=target, level=level, limits=stops)
 
 
 def _places(keys: Iterable[Mapping[str, Value]], rows: Sequence[Key]) -> list[int]:

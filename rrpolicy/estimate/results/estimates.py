@@ -48,6 +48,7 @@ from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.condition import Where
     from rrpolicy.estimate.counts.grouping import Grouping
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import Mask
@@ -257,7 +258,7 @@ def assemble(
     *,
     target: Target,
     level: float,
-    where: str | None = None,
+    where: Where = None,
     notes: Sequence[str] = (),
     **own: Any,
 ) -> _E:
@@ -266,7 +267,7 @@ def assemble(
     if found.released is not None:
         doubts = ((FEW_RECORDS, rests_on_few_records(found.released, found.errors[target])), *doubts)
     return kind(
-        where=where,
+        where=where if isinstance(where, str) else None,
         target=target,
         level=level,
         records=release.records,
