@@ -138,11 +138,8 @@ class AnatomyRelease(Release):
     ) -> tuple[Array, Array, Array]:
         """Return the estimates, and the least and the most records that each can be, by cells of the axes.
 
-        Args:
-            shared: the sensitive column.
-            axes: what is grouped by, the sensitive column among it or not.
-            by_value: (values, groups) what is counted of the sensitive column; None for every value by itself.
-            condition: on columns that are released as they are.
+        `axes`: what is grouped by, the sensitive column among it or not. `by_value`: (values, groups) what is counted
+        of the sensitive column; None for every value by itself.
         """
         targets = np.eye(len(shared.original), dtype=bool) if by_value is None else by_value
         plain = [axis for axis in axes if axis is not shared]

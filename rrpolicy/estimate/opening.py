@@ -75,12 +75,6 @@ def release_of(
 ) -> Release:
     """Return a release from its manifest; release.json itself need not be written yet.
 
-    Args:
-        folder: public/, with the data files.
-        manifest: of the release.
-        formats: of data files, that are known.
-        estimators: that tables may be estimated by.
-
     Raises:
         PolicyError: RR260, RR269, RR270, RR285 as `open_release`.
     """

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
-    from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
+    from rrpolicy.estimate.bootstrap import Bootstrapped
     from rrpolicy.estimate.comparison.pairwise import Pairwise
     from rrpolicy.estimate.models.regression import Regression
     from rrpolicy.estimate.query.join import Given
@@ -768,7 +768,7 @@ class Release:
             PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
                 matrix; else as the question.
         """
-        from rrpolicy.estimate.bootstrap.bootstrap import bootstrap
+        from rrpolicy.estimate.bootstrap import bootstrap
 
         refuse_design(self, "a bootstrap of randomisation")
         return bootstrap(self, question, draws, seed)

@@ -10,7 +10,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.bootstrap.bootstrap import draw_released, round_to_total
+from rrpolicy.estimate.bootstrap import draw_released, round_to_total
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from rrpolicy.estimate.comparison.combined_intervals import (
 )
 from rrpolicy.estimate.comparison.comparison import _Links
 from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.results.intervals import holm, p_values
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.releases import draw_release, plan_kit_release
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people

@@ -13,7 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import holm
+from rrpolicy.estimate.results.intervals import holm
 
 REGIONS = ("north", "south", "west")
 TARGETS = ("table", "population")

@@ -13,7 +13,7 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import describe_p, format_p, p_values
+from rrpolicy.estimate.results.intervals import describe_p, format_p, p_values
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,8 @@ from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.intervals import bessel
+from rrpolicy.estimate.results.intervals import bessel, describe_p, format_p
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen

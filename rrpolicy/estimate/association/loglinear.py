@@ -18,6 +18,7 @@ from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.invert.simplex import dense
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
     EstimatedQuantity,
@@ -26,7 +27,6 @@ from rrpolicy.estimate.results.quantities import (
     quantity_column_names,
 )
 from rrpolicy.estimate.results.result import Result, json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen_dataclass import frozen
 

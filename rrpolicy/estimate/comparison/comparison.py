@@ -27,10 +27,9 @@ from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, ratio_interval, variance
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends, quantile
+from rrpolicy.estimate.results.intervals import Ends, holm, p_values, quantile
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
 from rrpolicy.frozen_dataclass import frozen

@@ -21,10 +21,9 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import POPULATION_VARIANCE
-from rrpolicy.estimate.results.intervals import reach_of, table_variance
+from rrpolicy.estimate.results.intervals import holm, p_values, reach_of, table_variance
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine

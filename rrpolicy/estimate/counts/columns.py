@@ -66,21 +66,12 @@ class Columns:
         return cls(columns, {**axes, **level}, refused, missing, inside)
 
     def disaggregate(self, *names: str) -> Columns:
-        """Return the same columns, generalised ones counted by the original categories inside their labels.
-
-        Args:
-            names: of which columns; none for all.
-        """
+        """Return the same columns, generalised ones counted by the original categories inside their labels."""
         chosen = {name: axis for name, axis in self.spread.items() if not names or name in names}
         return replace(self, axes={**self.axes, **chosen})
 
     def labelled(self, of: str, told: Mapping[str, Mapping[Value, Value]]) -> Columns:
-        """Return the same columns with others that tell of the categories of one.
-
-        Args:
-            of: exact name of that column.
-            told: name -> what it says of each category.
-        """
+        """Return the same columns with others that tell of the categories of one."""
         axis = self.axes[of]
         own = axis.labels_of(of)
         more = (*axis.more, *((name, tuple(labels[v] for v in own)) for name, labels in told.items()))
@@ -155,8 +146,7 @@ class Columns:
     def numberless(self, name: str) -> tuple[Value, ...]:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
 
-        Args:
-            name: exact name of a column; of one that tells of another's categories, those that it has no number for.
+        `name`: exact name of a column; of one that tells of another's categories, those that it has no number for.
         """
         if name in self.labels:
             return tuple(category for category, cell in self.labels[name][1].items() if parse_number(cell) is None)
@@ -176,11 +166,6 @@ class Columns:
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
         """Check a constant that a column is compared with, and return it as the column's type needs it.
-
-        Args:
-            name: exact name of the column.
-            value: as DuckDB reads it.
-            ordered: compared by <, >, <= or >=.
 
         Raises:
             PolicyError: RR265 if it is of another type or no category of the column.
@@ -206,16 +191,11 @@ class Columns:
 def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, labels: Sequence[Value] = ()) -> Any:
     """Check a constant that is compared with a category column.
 
-    Args:
-        name: of the column.
-        domain: its categories.
-        value: the constant.
-        ordered: compared by <, >, <= or >=.
-        labels: what else it could have been: the released labels of a generalised column.
+    `labels`: what else it could have been: the released labels of a generalised column.
 
     Raises:
-        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have
-            no order of their own.
+        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have no
+            order of their own.
     """
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
     value = _time_as_text(value) if kinds == {"text"} else value

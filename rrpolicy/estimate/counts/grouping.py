@@ -47,10 +47,7 @@ def grouping(
 ) -> tuple[tuple[str, ...], list[AxisWeights]]:
     """Return the exact names of columns and their axes, each axis once.
 
-    Args:
-        columns: of the release.
-        by: names as asked for.
-        condition: its columns of sets are counted as those grouped by are, and then form one group.
+    `condition`: its columns of sets are counted as those grouped by are, and then form one group.
 
     Raises:
         PolicyError: RR262 or RR263 for a name that cannot be grouped by, or one that is named twice.
@@ -104,11 +101,8 @@ def weigh_groups(
 ) -> WeightedGroups:
     """Weigh groups of released records by a condition's axes.
 
-    Args:
-        axes: what is grouped by.
-        others: the axes of the condition, with what each must satisfy.
-        codes: released cells of the grouping axes, then of the others.
-        size: groups of released records.
+    `others`: the axes of the condition, with what each must satisfy. `codes`: released cells of the grouping axes, then
+    of the others.
     """
     weight, speaks, flat = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int64)
     for (axis, mask), code in zip(others, codes[len(axes) :], strict=False):

@@ -50,10 +50,7 @@ class CategoryNumbers:
 def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumbers:
     """Return the numbers of a column with categories.
 
-    Args:
-        columns: of the release.
-        name: exact name of the column.
-        among: (V,) the original cells of its axis that a condition on it leaves.
+    `among`: (V,) the original cells of its axis that a condition on it leaves.
 
     Raises:
         PolicyError: RR274 if categories other than those of who has no number are no numbers.

@@ -115,18 +115,13 @@ def count(
 ) -> tuple[list[Ints], Ints]:
     """Count released records by the released cells of some axes.
 
-    Args:
-        data: where the rows are.
-        axes: what to group by.
-        condition: a filter over columns released as they are, as SQL with `?` for its parameters.
-        parameters: of the condition.
+    `condition`: a filter over columns released as they are, as SQL with `?` for its parameters.
 
-    Returns:
-        For each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
+    Returns for each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
 
     Raises:
-        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
-            not fit its column.
+        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does not
+            fit its column.
     """
     if data.counted_by is not None:
         return data.counted_by.count(data, axes, condition, parameters)
@@ -148,10 +143,7 @@ def count(
 def prime_cache(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
     """Take released records as counted, by whoever wrote them; the tables of these axes then follow without a pass.
 
-    Args:
-        data: where the rows are.
-        axes: whose records lie in one cell each.
-        counts: of the released labels of their columns, and maybe of others.
+    `counts`: of the released labels of their columns, and maybe of others.
     """
     import pyarrow as pa
 
@@ -173,12 +165,9 @@ def _sort_groups(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
 def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     """Count released records by each of some axes of one column, in one pass.
 
-    Args:
-        data: where the rows are.
-        axes: of one column each, whose records lie in one cell.
+    `axes`: of one column each, whose records lie in one cell.
 
-    Returns:
-        For each axis the (axis.counted,) records in each released cell.
+    Returns for each axis the (axis.counted,) records in each released cell.
 
     Raises:
         PolicyError: RR269 if the file is not what the manifest describes.
@@ -224,11 +213,6 @@ class SetCounts:
 
 def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     """Count the sets that records were released as.
-
-    Args:
-        data: where the rows are.
-        axis: of the columns.
-        most: sets that are returned.
 
     Raises:
         PolicyError: RR269 if the file is not what the manifest describes.
@@ -348,14 +332,9 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
 ) -> WeightedSums:
     """Sum weights d of released records, and their products with a number; arguments as for `count`.
 
-    Args:
-        data: where the rows are.
-        axes: what to group by.
-        keys: lists of columns released as they are, which are grouped by, too.
-        weight: a column of numbers, d; None for 1.
-        value: that is summed beside the weights; None for 1.
-        condition: over columns released as they are; other records are summed in d alone.
-        parameters: of the condition.
+    `keys`: lists of columns released as they are, which are grouped by, too. `weight`: a column of numbers, d; None for
+    1. `value`: that is summed beside the weights; None for 1. `condition`: over columns released as they are; other
+    records are summed in d alone.
 
     Raises:
         PolicyError: as `count`; RR545 if a weight is missing, negative or no number, RR274 as `total`.
@@ -440,8 +419,7 @@ def values(
 ) -> tuple[list[Ints], Array, int]:
     """Return the numbers of a column, released as it is, one a record; arguments as for `count`.
 
-    Returns:
-        For each axis the (records,) released cell; the (records,) numbers; and how many records have none.
+    Returns for each axis the (records,) released cell; the (records,) numbers; and how many records have none.
 
     Raises:
         PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
@@ -469,8 +447,7 @@ def extremes(
 ) -> tuple[list[Ints], list[Any], list[Any]]:
     """Return the least and the largest value of a column released as it is; arguments as for `count`.
 
-    Returns:
-        For each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
+    Returns for each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
     """
     column = identifier(value)
     table = _aggregate_groups(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
@@ -482,17 +459,9 @@ def iterate_batches(
 ) -> Iterator[tuple[list[Ints], int]]:
     """Yield released records a batch at a time, none of them counted together.
 
-    Args:
-        data: where the rows are.
-        axes: what is told of each record, which lies in one cell of each.
-        condition: as for `count`.
-        parameters: of the condition.
+    `axes`: what is told of each record, which lies in one cell of each.
 
-    Yields:
-        For each axis the (records,) released cell; the number of records.
-
-    Raises:
-        PolicyError: as `count`.
+    Yields for each axis the (records,) released cell; the number of records.
     """
     import pyarrow as pa
 
@@ -552,13 +521,7 @@ def _run_query(data: DataFile, query: Callable[[str], str], parameters: Sequence
 def _open_query(
     data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Give what a query of the released rows yields; what goes wrong while it is read is told as an error of the data.
-
-    Args:
-        data: where the rows are.
-        query: what to select from -> the query.
-        parameters: of the query.
-    """
+    """Give the rows that a query of the released rows yields; errors while reading them become errors of the data."""
     import duckdb
 
     if data.counted_by is not None:

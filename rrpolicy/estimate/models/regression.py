@@ -23,9 +23,8 @@ from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_se
 from rrpolicy.estimate.models.scores import Scores, solve_score
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE, UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
+from rrpolicy.estimate.results.intervals import Ends, normal_ends, p_values, reach_of
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 

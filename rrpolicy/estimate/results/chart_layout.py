@@ -99,10 +99,8 @@ def _axis(title: str, rows: Sequence[PlotRow], drawn: PlottedQuantity) -> PlotAx
 def chart(found: Result, facet: str | None = None, group: str | None = None) -> Chart:
     """Return the plot of a result.
 
-    Args:
-        found: the result.
-        facet: a column of its rows: each of its categories has a panel, all on the same axis.
-        group: another one: its categories share a line, and are told apart by shape and colour.
+    `facet`: a column of its rows: each of its categories has a panel, all on the same axis. `group`: another one: its
+    categories share a line, and are told apart by shape and colour.
 
     Raises:
         PolicyError: RR581 if rows are not of such a column, RR582 if more categories would share a line than can be

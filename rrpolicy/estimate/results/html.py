@@ -39,13 +39,7 @@ def html(found: Result) -> str:
 
 
 def fragment(head: Sequence[str], table: str, foot: Sequence[str]) -> str:
-    """Return lines of text, a table that scrolls by itself, and more lines.
-
-    Args:
-        head: above it; the first line names it.
-        table: its rows, as HTML; "" for none.
-        foot: below it.
-    """
+    """Return lines of text, a table that scrolls by itself, and more lines."""
     named, *more = map(escape, head)
     style = _ROOM + (_HIGH if table.count("<tr>") > _LONG else "")
     scrolls = f'<div style="{style}" tabindex="0" role="group" aria-label="{named}"><table>{table}</table></div>'

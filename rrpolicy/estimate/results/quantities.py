@@ -102,10 +102,7 @@ class EstimatedQuantity:
     def select(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
         """Return the quantity over some of the rows, in their order.
 
-        Args:
-            rows: their places; -1 for one that the quantity does not have.
-            absent: the numbers of such a row.
-            flags: its flags.
+        `rows`: their places; -1 for one that the quantity does not have.
         """
 
         def along(values: Array, absent: float = absent) -> Array:
@@ -178,10 +175,8 @@ def key_columns(
 ) -> tuple[ResultColumn, ...]:
     """Return what rows are of, a column each.
 
-    Args:
-        by: the columns' names.
-        keys: of each row, by name; a column that it sums over is missing.
-        taken: names of other columns of the result: ` (group)` is written after a name that is one of them.
+    `keys`: of each row, by name; a column that it sums over is missing. `taken`: names of other columns of the result:
+    ` (group)` is written after a name that is one of them.
     """
     found = []
     for name in by:

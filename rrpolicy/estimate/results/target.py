@@ -50,11 +50,6 @@ class Sample:
 def check_target(target: str, level: float, max_records: int = 1) -> None:
     """Refuse what is no target or no level, and the population where its variance cannot be told.
 
-    Args:
-        target: this table, or the population.
-        level: of intervals.
-        max_records: the most records that a unit may have.
-
     Raises:
         PolicyError: RR271; RR247 for the population of a release with several records a unit.
     """

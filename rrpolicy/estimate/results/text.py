@@ -11,8 +11,8 @@ import numpy as np
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
+from rrpolicy.estimate.results.intervals import format_p
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import format_p
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
@@ -82,9 +82,7 @@ def text(found: Result) -> str:
 def csv(columns: Mapping[str, Sequence[Any]], handling: formulas.Handling) -> str:
     """Return columns as CSV with a header.
 
-    Args:
-        columns: name -> cells.
-        handling: of text that a spreadsheet would run as a formula.
+    `handling`: of text that a spreadsheet would run as a formula.
     """
     import csv as form
     import io

@@ -109,12 +109,7 @@ def anatomy_numbers(
 ) -> AnatomyNumbers:
     """Return the numbers that each row can count.
 
-    Args:
-        release: of dealt groups.
-        name: the column of numbers.
-        shared: the sensitive column.
-        asked: the axes with what each group counts, (V, groups); the sensitive one among them or not.
-        condition: on columns that are released as they are.
+    `asked`: the axes with what each group counts, (V, groups); the sensitive one among them or not.
 
     Raises:
         PolicyError: RR274 if the column holds no numbers.

@@ -55,10 +55,7 @@ OF_LABELS = "the bins of {of!r} are labelled by numbers: estimates are of these 
 def with_category_values(release: Release, value: str, numbers: Mapping[Value, float | None]) -> tuple[Release, str]:
     """Return a release with a column of numbers that are stated for the categories of another, and its name.
 
-    Args:
-        release: opened.
-        value: the column with categories.
-        numbers: of each; None for a category whose records are left out, as those of missing values are in any case.
+    `numbers`: of each; None for a category whose records are left out, as those of missing values are in any case.
 
     Raises:
         PolicyError: RR262, RR263, RR265 for what is no column with categories, or no category of it; RR532 for what is
@@ -106,13 +103,6 @@ def bin_bounds(
     limits: Limits = (None, None),
 ) -> E | None:
     """Return the mean or total of a column that was released in bins, with its bounds; None of any other column.
-
-    Args:
-        release: opened.
-        value: the column.
-        conjuncts: what records must satisfy.
-        ask: for the same of a column of numbers.
-        limits: where bins without an end stop.
 
     Raises:
         PolicyError: RR532 for limits of another column, or inside of its bins; else as `ask`.
@@ -172,11 +162,7 @@ def bin_bounds(
 
 
 def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict[Value, Value]]:
-    """Return, as columns that tell of bins, their lower edges and upper ones, and which have no end below and above.
-
-    Raises:
-        PolicyError: RR532 for a limit inside of bins, or on a side where all of them end.
-    """
+    """Return, as columns that tell of bins, their lower edges and upper ones, and which have no end below and above."""
     bins = {v: interval_edges(v) for v in labels}
     known = [edges for edges in bins.values() if edges is not None]
     sides = zip(limits, zip(*known, strict=True), (("below", min), ("above", max)), strict=True)

@@ -145,11 +145,7 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
 
 
 def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
-    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both.
-
-    Raises:
-        PolicyError: RR501.
-    """
+    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both."""
     common = float(np.minimum(before.released, after.released).sum())
     if share * before.records > common + _ROUNDING * before.records:
         message = (

@@ -109,23 +109,10 @@ def tables(
     target: Target,
     level: float,
 ) -> list[Crosstab]:
-    """Estimate tables by subsets of some columns, in one pass over the data.
-
-    Args:
-        release: opened.
-        by: all columns.
-        subsets: what each table is by.
-        where: the condition, as asked.
-        condition: the same, split.
-        target: as for `Release.crosstab`.
-        level: as for `Release.crosstab`.
-
-    Raises:
-        PolicyError: as `Release.crosstab`.
-    """
+    """Estimate tables by subsets of some columns, in one pass over the data."""
     check_target(target, level, release.max_records)
     if release.design is not None:
-        from rrpolicy.estimate.survey.table import people
+        from rrpolicy.estimate.survey.people import people
 
         return [people(release, subset, where, condition, target, level) for subset in subsets]
     whole = Grouping.of(release.columns, by, condition)
@@ -148,13 +135,7 @@ def tables(
 
 
 def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Expression]) -> tuple[str, ...]:
-    """Return what must be known to read rows by labels that overlap.
-
-    Args:
-        release: opened.
-        by: names of what rows are of.
-        where: the condition.
-    """
+    """Return what must be known to read rows by labels that overlap."""
     if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
         return ()
     condition = split(where, release.columns)
@@ -165,10 +146,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
 def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
     """Return a table with what labels that overlap leave open of its cells; the same where none do.
 
-    Args:
-        release: opened.
-        table: corrected.
-        ends: of the released cells, the fewest records of each that satisfy the condition, and the most.
+    `ends`: of the released cells, the fewest records of each that satisfy the condition, and the most.
     """
     least, released = ends
     places = range(released.ndim)

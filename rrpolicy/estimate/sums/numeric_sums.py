@@ -34,7 +34,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.survey.numeric_sums import PeopleNumbers
+    from rrpolicy.estimate.survey.people import PeopleNumbers
 
 
 @frozen(slots=False)
@@ -151,13 +151,6 @@ def sum_numbers(
 ) -> NumericSums | SpreadNumbers | PeopleNumbers:
     """Return the sums of a column of numbers by groups; of people of the population where a design is known.
 
-    Args:
-        release: opened.
-        value: the column.
-        by: as for `Release.crosstab`.
-        conjuncts: what records must satisfy.
-        what: the sums are for, in words.
-
     Raises:
         PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 where
             values of one column were exchanged and labels of another are cut, or a survey's counts are spread.
@@ -165,7 +158,7 @@ def sum_numbers(
     asked = NumericQuestion.of(release, value, by, conjuncts)
     grouping, condition, own = asked.grouping, asked.condition, asked.own
     if release.design is not None:
-        from rrpolicy.estimate.survey.numeric_sums import people_numbers
+        from rrpolicy.estimate.survey.people import people_numbers
 
         refuse_biased([*grouping.axes, *condition.axes], what)
         grouping.check_size()

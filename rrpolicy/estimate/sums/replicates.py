@@ -165,7 +165,7 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
 
 def _without_clusters(release: Release, by: Sequence[str], where: str | None, condition: Condition) -> Replicates:
     """Return a replicate for each cluster of a known design."""
-    from rrpolicy.estimate.survey.table import people
+    from rrpolicy.estimate.survey.people import people
 
     assert release.design is not None
     if not release.design.clusters:

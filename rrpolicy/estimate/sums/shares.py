@@ -108,14 +108,8 @@ def shares(
     Where labels or groups that were released are cut by what is asked, the estimate is an even spread, and low and high
     are certain (`rrpolicy.estimate.sums.uniform_within`).
 
-    Args:
-        release: opened.
-        by: what the smaller groups are formed by.
-        within: what the larger groups are formed by, some of `by`.
-        where: what all records must satisfy.
-        part: what those of the smaller groups must satisfy besides.
-        target: as for `Release.crosstab`.
-        level: as for `Release.crosstab`.
+    `within`: what the larger groups are formed by, some of `by`. `part`: what those of the smaller groups must satisfy
+    besides.
 
     Raises:
         PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288
@@ -233,11 +227,7 @@ def _generalised_shares(
     smaller: Condition,
     larger: Condition,
 ) -> Inference:
-    """Return what is known where labels are cut by the groups or the conditions.
-
-    Raises:
-        PolicyError: RR288 where values of another column were exchanged.
-    """
+    """Return what is known where labels are cut by the groups or the conditions."""
     others = ungrouped_condition_axes(axes, smaller)
     every = [*axes, *(axis for axis, _ in others)]
     wider = [larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask) for a, mask in others]
@@ -311,11 +301,7 @@ def _anatomy_shares(
     larger: tuple[Sequence[str], Condition],
     keys: Sequence[Mapping[str, Value]],
 ) -> Inference:
-    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded.
-
-    Raises:
-        PolicyError: RR288 for two columns of which each is released in a table of its own.
-    """
+    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded."""
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
         (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)

@@ -80,10 +80,6 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     """Return the design that a release states; None if it states none.
 
     Strata that were randomised are left out, which makes errors larger on average.
-
-    Args:
-        manifest: of the release.
-        columns: of the release.
     """
     of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": []}
     for name, attribute in manifest.of_column.items():
@@ -130,14 +126,7 @@ def state_design(  # noqa: PLR0917 the parts of a design
 ) -> Design:
     """Return a design that an analyst states; what is not stated stays as it is known.
 
-    Args:
-        columns: of the release.
-        known: the design so far; None for none.
-        weight: as for `Design`, names as they are typed.
-        strata: likewise.
-        clusters: likewise.
-        totals: likewise.
-        alone: likewise.
+    `known`: the design so far; None for none.
 
     Raises:
         PolicyError: RR262 for a name that is no column; RR545 if a column cannot be what it is said to be, RR547 for

@@ -85,14 +85,6 @@ class Survey:
     ) -> Survey:
         """Read a sample for a question, in one pass.
 
-        Args:
-            design: of the sample.
-            columns: of the release.
-            data: where the rows are.
-            axes: what is asked of.
-            condition: what records must satisfy.
-            value: that is summed as well.
-
         Raises:
             PolicyError: RR545 for columns whose errors cannot be told with a design, RR546 for a stratum with one
                 cluster, RR268 for too many cells, RR288 for spread counts.
@@ -150,9 +142,7 @@ class Survey:
     def indicators(self, grouped: Sequence[tuple[AxisWeights, Mask | None]], condition: Condition) -> Array:
         """Return (groups, *V) whether an original cell lies in each group and satisfies a condition.
 
-        Args:
-            grouped: axes with what each group counts; the last one fastest.
-            condition: masks on axes that are not grouped by.
+        `grouped`: axes with what each group counts; the last one fastest.
 
         Raises:
             PolicyError: RR268 if that is too large.
@@ -203,12 +193,7 @@ class Survey:
         return found - self._expected(errors, errors, np.matmul) if target == "table" else found
 
     def covariance_of_ratios(self, parts: Functions, wholes: Functions) -> Callable[[Target], Array]:
-        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target.
-
-        Args:
-            parts: numerators.
-            wholes: denominators.
-        """
+        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target."""
 
         def covariance(target: Target) -> Array:
             n, d = (self.totals(f).reshape(-1, *(1,) * (parts.ndim - 1)) for f in (parts, wholes))
@@ -234,12 +219,7 @@ class Survey:
     def variances(self, functions: Functions, size: Array | float = 0.0) -> tuple[tuple[Array, Mask], Array]:
         """Return the variances of totals for this table, as of `table_variance`, and for the population.
 
-        Args:
-            functions: whose totals are meant.
-            size: (functions,) of what else this table's variance is compared with, whether it is 0.
-
-        Raises:
-            PolicyError: as `paired`.
+        `size`: (functions,) of what else this table's variance is compared with, whether it is 0.
         """
         population = np.maximum(self.variance(functions, "population"), 0.0)
         table = self.variance(functions, "table")
@@ -250,9 +230,6 @@ class Survey:
 
         The jackknife of clusters in strata, stretched so that all replicates have one scale: of totals, `scale` times
         the sum of squared differences is the variance exactly (Wolter 2007, section 4.5).
-
-        Args:
-            functions: of the original cells.
 
         Raises:
             PolicyError: RR546 for a stratum with one cluster.
@@ -265,11 +242,6 @@ class Survey:
 
     def ratio(self, parts: Functions, wholes: Functions, within: tuple[float, float]) -> FiellerRatios:
         """Return the ratios of totals of functions.
-
-        Args:
-            parts: numerators.
-            wholes: denominators.
-            within: what is possible for a ratio.
 
         Raises:
             PolicyError: RR546 for a stratum with one cluster.
@@ -329,11 +301,7 @@ class Survey:
 
     @cached_property
     def _inflated(self) -> Array:
-        """Return (strata,) n / (n - 1); 1 of a stratum with one cluster, where that is allowed.
-
-        Raises:
-            PolicyError: RR546 where it is not.
-        """
+        """Return (strata,) n / (n - 1); 1 of a stratum with one cluster, where that is allowed."""
         n = self._units
         alone = int((n == 1).sum())
         if alone and self.design.alone == "refused":
@@ -377,11 +345,7 @@ class Survey:
 
     @cached_property
     def _calibrating(self) -> tuple[Array, Array]:
-        """Return M^-1 and (*V) g.
-
-        Raises:
-            PolicyError: RR547 if the known totals' variables are not determined by the release.
-        """
+        """Return M^-1 and (*V) g."""
         assert self.known is not None
         x, X = self.known
         flat, d = x.reshape(len(x), -1), self.corrected[ALL].reshape(-1)

@@ -14,8 +14,8 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.results.html import fragment, rows
+from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:

@@ -176,13 +176,7 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
 
 
 def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
-    """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value that its set holds.
-
-    Args:
-        axis: of the columns.
-        lists: each column as SQL, a list.
-        domains: its categories as SQL, a list.
-    """
+    """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value of its set."""
     same, codes = _held_codes(axis, lists, domains)
     return f"CASE WHEN {same} THEN list_prepend(0, list_transform({codes}, lambda code: 1 + code)) END"
 
