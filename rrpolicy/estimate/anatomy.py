@@ -29,10 +29,9 @@ import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.engine.shared_engine import query_connection
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import Grouping
-from rrpolicy.estimate.counts.scan import DataFile, codes_of, manifest_mismatch_error, relation, sql_of
+from rrpolicy.estimate.counts.scan import DataFile, codes_of, open_query, sql_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -163,10 +162,7 @@ class AnatomyRelease(Release):
 
         Whole numbers are added in any order, quotients in one: the same question has the same digits.
         """
-        import duckdb
-
-        kinds = {c.name: c for c in self.data.columns}
-        wanted = [sql_of(kinds[name], self.data.form) for axis in plain for name in axis.columns]
+        wanted = self.data.cells_sql(plain)
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
         key, count = identifier(shared.key), identifier(shared.count)
@@ -182,12 +178,9 @@ class AnatomyRelease(Release):
         where = f" WHERE {condition.filter}" if condition.filter else ""
         if not pairs:
             pairs = "(NULL, NULL)"
-        with query_connection(alone=self.data.form.alone) as connection:
-            try:
-                qit, st = (relation(connection, file) for file in (self.data, values))
-            except duckdb.Error as error:
-                raise manifest_mismatch_error(str(error).splitlines()[0]) from error
-            query = f"""
+
+        def query(qit: str, st: str) -> str:
+            return f"""
 WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
 n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
@@ -195,7 +188,6 @@ b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {valu
 SELECT {listed}target, n.n AS size, sum(a * b)::DOUBLE AS pairs, sum(greatest(a + b - n, 0))::DOUBLE AS least,
     sum(least(a, b))::DOUBLE AS most
 FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL ORDER BY ALL"""  # noqa: S608 - names quoted, constants are parameters
-            try:
-                return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
-            except duckdb.Error as error:
-                raise manifest_mismatch_error(str(error).splitlines()[0]) from error
+
+        with open_query([self.data, values], query, condition.parameters) as rows:
+            return rows.to_arrow_table()

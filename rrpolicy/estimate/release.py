@@ -64,14 +64,10 @@ def refuse_design(release: Release, what: str) -> None:
         PolicyError: RR548.
     """
     if release.design is not None:
-        raise PolicyError(
-            Problem(
-                "RR548",
-                f"{what} knows no design of a survey: its errors would be those of a simple random sample",
-                expected="counts, shares, means, totals, measures of association or models",
-                hint="`release.without_design()`, or --design none, asks of the table as it is, unweighted",
-            )
-        )
+        message = f"{what} knows no design of a survey: its errors would be those of a simple random sample"
+        expected = "counts, shares, means, totals, measures of association or models"
+        hint = "`release.without_design()`, or --design none, asks of the table as it is, unweighted"
+        raise PolicyError(Problem("RR548", message, expected=expected, hint=hint))
 
 
 _LISTED = (

@@ -111,13 +111,9 @@ class Columns:
         found = self.name(name)
         if found not in self.axes:
             categories = ", ".join(map(repr, self.axes))
-            raise PolicyError(
-                Problem(
-                    "RR263",
-                    f"{found!r} is released as it is, without a list of categories: there is nothing to group by",
-                    hint=(f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition",
-                )
-            )
+            message = f"{found!r} is released as it is, without a list of categories: there is nothing to group by"
+            hint = (f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition"
+            raise PolicyError(Problem("RR263", message, hint=hint))
         return self.axes[found]
 
     def domain(self, name: str) -> tuple[Value, ...]:

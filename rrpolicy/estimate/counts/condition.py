@@ -275,10 +275,6 @@ def _leaf_as_stored(leaf: ColumnComparison | Member | Null, columns: Columns) ->
 
 
 def _mixed_columns_error(names: tuple[str, ...]) -> PolicyError:
-    return PolicyError(
-        Problem(
-            "RR266",
-            f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one",
-            hint="join conditions on different columns by AND; add the counts of cases that exclude each other",
-        )
-    )
+    message = f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one"
+    hint = "join conditions on different columns by AND; add the counts of cases that exclude each other"
+    return PolicyError(Problem("RR266", message, hint=hint))

@@ -177,10 +177,6 @@ class Grouping:
         """
         cells = max(math.prod(a.counted for a in self.axes), math.prod(len(g.labels) for g in self.groups))
         if cells > CELLS:
-            raise PolicyError(
-                Problem(
-                    "RR268",
-                    f"a table by {', '.join(map(repr, self.by))} has {cells:,} cells, more than {CELLS:,}",
-                    hint="group by fewer columns, and name the categories you need in the condition",
-                )
-            )
+            message = f"a table by {', '.join(map(repr, self.by))} has {cells:,} cells, more than {CELLS:,}"
+            hint = "group by fewer columns, and name the categories you need in the condition"
+            raise PolicyError(Problem("RR268", message, hint=hint))

@@ -109,6 +109,14 @@ class DataFile:
         """Return what the file should hold."""
         return TableSpec(self.table, self.columns, ())
 
+    def of(self, axis: AxisWeights) -> list[Column]:
+        """Return the released columns of an axis."""
+        return [next(column for column in self.columns if column.name == name) for name in axis.columns]
+
+    def cells_sql(self, axes: Sequence[AxisWeights]) -> list[str]:
+        """Return the released columns of axes as SQL."""
+        return [sql_of(column, self.form) for axis in axes for column in self.of(axis)]
+
 
 def count(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
@@ -174,8 +182,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     """
     if not axes:
         return []
-    kinds = {c.name: c for c in data.columns}
-    wanted = [f"{sql_of(kinds[axis.columns[0]], data.form)} AS c{i}" for i, axis in enumerate(axes)]
+    wanted = [f"{cell} AS c{i}" for i, cell in enumerate(data.cells_sql(axes))]
     wanted.append(f"{identifier(data.times) if data.times else '1'} AS n")
     names = [f"c{i}" for i in range(len(axes))]
     told = ", ".join([*names, *(f"grouping({name}) AS without_{name}" for name in names)])
@@ -217,8 +224,7 @@ def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     Raises:
         PolicyError: RR269 if the file is not what the manifest describes.
     """
-    kinds = {c.name: c for c in data.columns}
-    codes = codes_of_sets(axis, *_lists([kinds[name] for name in axis.columns]))
+    codes = codes_of_sets(axis, *_lists(data.of(axis)))
     holding = (f"sum(n) FILTER (list_contains(codes, {i}))" for i in range(len(axis.original)))
     held = ", ".join(f"coalesce({n}, 0)::BIGINT" for n in holding)
 
@@ -344,8 +350,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
-    kinds = {c.name: c for c in data.columns}
-    cells = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    cells = data.cells_sql(axes)
     names = list(dict.fromkeys(name for part in keys for name in part))
     picked = [
         *(f"{cell} AS c{i}" for i, cell in enumerate(cells)),
@@ -465,8 +470,7 @@ def iterate_batches(
     """
     import pyarrow as pa
 
-    kinds = {c.name: c for c in data.columns}
-    wanted = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    wanted = data.cells_sql(axes)
     where = f" WHERE {condition}" if condition else ""
     select = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(wanted)) or "1"
     with _open_query(data, lambda source: f"SELECT {select} FROM {source}{where}", parameters) as rows:  # noqa: S608
@@ -485,17 +489,10 @@ def _aggregate_groups(
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
-    kinds = {c.name: c for c in data.columns}
     sets = [axis for axis in axes if isinstance(axis, SetWeights)]
-    wanted = [
-        expression
-        for axis in axes
-        for expression in (
-            [f"cell{sets.index(axis)}"]
-            if isinstance(axis, SetWeights)
-            else [sql_of(kinds[name], data.form) for name in axis.columns]
-        )
-    ]
+    wanted: list[str] = []
+    for axis in axes:
+        wanted += [f"cell{sets.index(axis)}"] if isinstance(axis, SetWeights) else data.cells_sql([axis])
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
@@ -503,7 +500,7 @@ def _aggregate_groups(
     def query(source: str) -> str:
         kept = where
         for number, axis in enumerate(sets):
-            cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns]))
+            cells = counted_cells(axis, *_lists(data.of(axis)))
             source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{kept})"  # noqa: S608 names quoted
             kept = ""
         return f"SELECT {select} FROM {source}{kept}{by}"  # noqa: S608 names quoted, constants are parameters
@@ -522,18 +519,31 @@ def _open_query(
     data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]
 ) -> Iterator[duckdb.DuckDBPyRelation]:
     """Give the rows that a query of the released rows yields; errors while reading them become errors of the data."""
-    import duckdb
-
     if data.counted_by is not None:
         raise resampling_unsupported_error("it needs more of the released rows than counts by categories")
-    with query_connection(alone=data.form.alone) as connection:
+    with open_query([data], query, parameters, constants=True) as rows:
+        yield rows
+
+
+@contextmanager
+def open_query(
+    files: Sequence[DataFile], query: Callable[..., str], parameters: Sequence[Any] = (), *, constants: bool = False
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Give the rows of a query of several released tables, whose names in SQL are the arguments of `query`.
+
+    Raises:
+        PolicyError: RR269 if a table is not what the manifest describes; RR265, if `constants` may be the cause, where
+            a value does not fit its column.
+    """
+    import duckdb
+
+    with query_connection(alone=files[0].form.alone) as connection:
         try:
-            yield connection.sql(query(relation(connection, data)), params=list(parameters))
-        except duckdb.ConversionException as error:
-            raise PolicyError(
-                Problem("RR265", "a constant of the condition does not fit the type of its column")
-            ) from error
+            yield connection.sql(query(*(relation(connection, file) for file in files)), params=list(parameters))
         except duckdb.Error as error:
+            if constants and isinstance(error, duckdb.ConversionException):
+                message = "a constant of the condition does not fit the type of its column"
+                raise PolicyError(Problem("RR265", message)) from error
             raise manifest_mismatch_error(str(error).splitlines()[0]) from error
 
 
@@ -564,14 +574,9 @@ def relation(connection: Any, data: DataFile) -> str:
 
 def resampling_unsupported_error(why: str) -> PolicyError:
     """Return the error for a question that cannot be asked of counts that were drawn again."""
-    return PolicyError(
-        Problem(
-            "RR509",
-            f"this cannot be bootstrapped: {why}",
-            expected="counts, shares or measures of association by columns with categories",
-            hint="leave out the bootstrap",
-        )
-    )
+    message = f"this cannot be bootstrapped: {why}"
+    expected = "counts, shares or measures of association by columns with categories"
+    return PolicyError(Problem("RR509", message, expected=expected, hint="leave out the bootstrap"))
 
 
 def manifest_mismatch_error(message: str) -> PolicyError:

@@ -169,13 +169,9 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
 
     assert release.design is not None
     if not release.design.clusters:
-        raise PolicyError(
-            Problem(
-                "RR548",
-                "replicate weights of a design leave out one cluster after the other, and it states none",
-                hint="`release.with_design(clusters=...)`, or --design cluster=COLUMN",
-            )
-        )
+        message = "replicate weights of a design leave out one cluster after the other, and it states none"
+        hint = "`release.with_design(clusters=...)`, or --design cluster=COLUMN"
+        raise PolicyError(Problem("RR548", message, hint=hint))
     table = people(release, by, where, condition, "population", LEVEL)
     found, scale = table.replicates()
     _check_size(found.shape[1], len(found))
@@ -187,14 +183,10 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
 
 def _check_size(cells: int, rows: int) -> None:
     if cells > MOST_REPLICATES or cells * rows > _ENTRIES:
-        raise PolicyError(
-            Problem(
-                "RR514",
-                f"{cells:,} combinations of released values would each be a replicate of {rows:,} weights",
-                expected=f"at most {MOST_REPLICATES:,} replicates, and {_ENTRIES:,} numbers",
-                hint="name fewer columns: only those that one analysis needs",
-            )
-        )
+        message = f"{cells:,} combinations of released values would each be a replicate of {rows:,} weights"
+        expected = f"at most {MOST_REPLICATES:,} replicates, and {_ENTRIES:,} numbers"
+        hint = "name fewer columns: only those that one analysis needs"
+        raise PolicyError(Problem("RR514", message, expected=expected, hint=hint))
 
 
 def _parquet(table: pa.Table, path: Path) -> None:

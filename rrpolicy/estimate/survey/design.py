@@ -190,14 +190,12 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
 
 def randomised_design_error(name: str) -> PolicyError:
     """Return the error for a column of strata or clusters that was randomised."""
-    return PolicyError(
-        Problem(
-            "RR545",
-            f"{name!r} was randomised: which records are together in its strata or clusters is not in the release",
-            hint="leave strata out, and errors are larger rather than smaller; without clusters they would be too "
-            "small. `release.without_design()`, or --design none, estimates this table",
-        )
+    message = f"{name!r} was randomised: which records are together in its strata or clusters is not in the release"
+    hint = (
+        "leave strata out, and errors are larger rather than smaller; without clusters they would be too "
+        "small. `release.without_design()`, or --design none, estimates this table"
     )
+    return PolicyError(Problem("RR545", message, hint=hint))
 
 
 def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | None:
@@ -211,11 +209,7 @@ def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | No
     axis = columns.axes[name]
     found = [category_weight(label) for label in axis.labels_of(name)]
     if None in found:
-        raise PolicyError(
-            Problem(
-                "RR545",
-                f"the categories of {name!r} tell no sizes, and a weight is a number",
-                hint="bins need labels that are numbers, such as the mean weight of each",
-            )
-        )
+        message = f"the categories of {name!r} tell no sizes, and a weight is a number"
+        hint = "bins need labels that are numbers, such as the mean weight of each"
+        raise PolicyError(Problem("RR545", message, hint=hint))
     return axis, np.array(found, dtype=np.float64)

@@ -99,13 +99,9 @@ class Survey:
         refuse_biased(every, "estimates by the design of a survey")
         for axis in every:
             if isinstance(axis, SetWeights):
-                raise PolicyError(
-                    Problem(
-                        "RR545",
-                        f"{', '.join(map(repr, axis.columns))} is released as sets, whose estimates know no design",
-                        hint="`release.without_design()`, or --design none, estimates this table",
-                    )
-                )
+                message = f"{', '.join(map(repr, axis.columns))} is released as sets, whose estimates know no design"
+                hint = "`release.without_design()`, or --design none, estimates this table"
+                raise PolicyError(Problem("RR545", message, hint=hint))
         strata = design.strata
         clusters = (*strata, *design.clusters) if design.clusters else ()
         found = weighted_sums(
@@ -306,14 +302,12 @@ class Survey:
         alone = int((n == 1).sum())
         if alone and self.design.alone == "refused":
             of = "cluster" if self.design.clusters else "record"
-            raise PolicyError(
-                Problem(
-                    "RR546",
-                    f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which tells nothing "
-                    "of how its clusters vary",
-                    hint='put strata together, or take such a one\'s deviation from the mean of all: alone="centred"',
-                )
+            message = (
+                f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which tells nothing "
+                "of how its clusters vary"
             )
+            hint = 'put strata together, or take such a one\'s deviation from the mean of all: alone="centred"'
+            raise PolicyError(Problem("RR546", message, hint=hint))
         return np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
 
     def _original(self, released: Array) -> Array:

@@ -64,13 +64,9 @@ class SetWeights(AxisWeights):
     def solve(self, targets: Mask) -> Array:
         """Refuse: sets are not listed, so that no vector of weights by released value exists."""
         del targets
-        raise PolicyError(
-            Problem(
-                "RR279",
-                f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh",
-                hint="ask for a crosstab, a cube, a mean or an association",
-            )
-        )
+        message = f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh"
+        hint = "ask for a crosstab, a cube, a mean or an association"
+        raise PolicyError(Problem("RR279", message, hint=hint))
 
     def under(self, targets: Mask) -> Mask:
         """Refuse, as `solve` does."""
