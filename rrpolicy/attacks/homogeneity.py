@@ -32,13 +32,13 @@ from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.channels.anatomy.released_tables import MAX_GROUPS, read_released_tables
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 HOMOGENEITY, BACKGROUND = "homogeneity", "background knowledge"
 KNOWN_FACT_COUNTS = {HOMOGENEITY: 0, BACKGROUND: 1}

@@ -43,8 +43,8 @@ from rrpolicy.attacks.target import (
     joint_table_size,
 )
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.dependence import exact_and_randomised, find_dependences
 from rrpolicy.privacy.epsilon.association import GROUPS
 from rrpolicy.privacy.evidence import split_axes
@@ -52,7 +52,7 @@ from rrpolicy.privacy.evidence import split_axes
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells, GroupedColumn
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 BY_RECORD, BY_PERSON = "attribute inference, by record", "attribute inference, by person"
 COUNTS = {

@@ -45,7 +45,7 @@ from rrpolicy.escaping.printable import quoted_list as in_words
 if TYPE_CHECKING:
     from rrpolicy.attacks.multi_release_inference import Mask
     from rrpolicy.attacks.target import AttackCells
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 INTERSECTION = "intersection of sets"
 COUNTS = "people whom both releases show alone, and of whom their two sets tell the value"

@@ -23,7 +23,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22
 """The most entries of a matrix of sets and values."""

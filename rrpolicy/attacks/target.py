@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.decoders import Decoder
     from rrpolicy.channels.table import Column
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MAX_ATTACK_CELLS = 1 << 20

@@ -17,9 +17,9 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Counts
     from rrpolicy.planning.key_storage import KeyStorage
     from rrpolicy.planning.ledger_account import BudgetCheck
-    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 
 

@@ -25,13 +25,13 @@ from rrpolicy.registry import Registry
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
+    from rrpolicy.counts import Counts
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Gate
     from rrpolicy.report import AssociationRow, Report
     from rrpolicy.report_blocks import Fact, Section
     from rrpolicy.reports.alternatives import AlternativesRecord
     from rrpolicy.reports.report_builder import AuditPageInput
-    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.counts import number_rows
 from rrpolicy.report_blocks import Fact, Section, figure, percent
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
 
 _EDGES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1_000, 10_000)
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import Codes, Ints
 from rrpolicy.engine.arrays import (
     as_numpy,
     number_array,
@@ -18,7 +19,6 @@ from rrpolicy.engine.arrays import (
     typed_array,
     value_positions,
 )
-from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
     "BOOLEAN": (pa.bool_(), (bool,)),

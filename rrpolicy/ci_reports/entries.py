@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from rrpolicy.ci_reports.fingerprint import key_identity
 from rrpolicy.ci_reports.outcome import EntryPart, OutcomeEntry, OutcomeKind
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import CODE_PREFIX, Place, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, VALUE, Companion, Finding, UtilityFinding, Verdict
@@ -17,7 +18,6 @@ from rrpolicy.planning.gate import (
     measure_text,
     unmet_gate_problem,
 )
-from rrpolicy.policy.governance import Waiver
 
 
 def requirement_entry(

@@ -17,7 +17,7 @@ from rrpolicy.channels.product.draw import released_shape, unflatten
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 FALSE_ALARM = 1e-9
 """Maximum false-alarm probability of all tests of a table together."""

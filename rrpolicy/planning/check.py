@@ -16,6 +16,7 @@ from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.self_check import check_protocols
 from rrpolicy.channels.undisclosed_channel import withholding_obstacle
+from rrpolicy.declarations import Role, Waiver
 from rrpolicy.errors import (
     GatedResult,
     PolicyError,
@@ -43,9 +44,8 @@ from rrpolicy.planning.waivers import (
     split_warnings,
 )
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import entry_identities
-from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
 from rrpolicy.source.missing_codes import likely_missing_codes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal, localcontext
 
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, ERRORS, UNCHECKED, Finding, Measure, Standing, UtilityFinding, Verdict
@@ -21,7 +22,6 @@ from rrpolicy.planning.waivers import (
     split_warnings,
     warning_id,
 )
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade

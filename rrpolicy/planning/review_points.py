@@ -24,8 +24,8 @@ from rrpolicy.source.uniques import UniqueValueCounter
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Array
     from rrpolicy.privacy.dependence import Columns, Dependence
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 ASSOCIATION_REMARK = "association"

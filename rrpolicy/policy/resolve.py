@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.canonical_json import Value, canonical, digest, exact, same_category
+from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
 from rrpolicy.policy.attributes import resolve_attribute
@@ -27,7 +28,6 @@ from rrpolicy.policy.file import (
 from rrpolicy.policy.folder.multiplicity import counts_uri
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import (
-    ROUNDING_TOLERANCE,
     ROW_UNIT,
     Attribute,
     CsvSettings,
@@ -37,7 +37,6 @@ from rrpolicy.policy.model import (
     ReferenceSettings,
     ReleaseSettings,
     Requirement,
-    Role,
     SourceSettings,
 )
 from rrpolicy.policy.tree.document import Node

@@ -11,7 +11,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import as_numpy
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -21,9 +21,10 @@ from rrpolicy.channels.decoders import (
     Rows,
     WithheldDecoder,
 )
+from rrpolicy.declarations import DesignPart, Role
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
-from rrpolicy.policy.model import Attribute, DesignPart, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.report import AttributePanel, MatrixPanel
 from rrpolicy.report_blocks import Fact, figure, percent, rational
 

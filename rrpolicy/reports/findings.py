@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import (
@@ -17,7 +18,6 @@ from rrpolicy.finding import (
     UtilityFinding,
     Verdict,
 )
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.privacy.model import EVERY_MODEL
 from rrpolicy.report import CompanionRow, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.report_blocks import Fact, rational

@@ -12,9 +12,9 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from rrpolicy.declarations import Role
 from rrpolicy.finding import ERRORS, MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.report import Tile
 from rrpolicy.report_blocks import figure, sentence

@@ -13,8 +13,8 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
+from rrpolicy.declarations import Role
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.report_blocks import Fact, figure, percent
 from rrpolicy.reports.attributes import (
     GENERALISED,

@@ -7,14 +7,14 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.declarations import Governance, Role
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.governance import Governance
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report import FindingRow, Report, UtilityRow
 from rrpolicy.report_blocks import Fact, Section, figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 class UniqueValueCounter:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rrpolicy.declarations import MAX_WEIGHT
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.policy.model import MAX_WEIGHT
 from rrpolicy.source.sampling_units import SamplingUnits
 from rrpolicy.source.schema_violations import check_carried, check_nulls, check_weight
 
 if TYPE_CHECKING:
-    from rrpolicy.policy.model import DesignPart, Policy
+    from rrpolicy.declarations import DesignPart
+    from rrpolicy.policy.model import Policy
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
 

@@ -27,7 +27,7 @@ from rrpolicy.testing.memory import similar_tables
 from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 SMALL = 1e-6

@@ -22,7 +22,7 @@ from rrpolicy.testing.policies import open_policy, policy_of
 from rrpolicy.testing.releases import draw_release, identity_channel, plan_kit_release
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 DRAWS = 40
 ERRORS = 8

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.declarations import Role
 from rrpolicy.planning.policy_opening import OpenedPolicy
-from rrpolicy.policy.model import Attribute, Policy, Role
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.privacy.model import Order, PrivacyModel
 from rrpolicy.report_blocks import figure, percent
 from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand

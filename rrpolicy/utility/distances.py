@@ -35,7 +35,7 @@ from rrpolicy.utility.table_metric import (
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Figure
 

@@ -11,8 +11,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.utility.query_metrics import QueryOptions
 
     Asked: TypeAlias = tuple[tuple[int, ...], list[Mask]]

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import AfterValidator, Field
 
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Companion
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import Rational
 from rrpolicy.utility.table_metric import (
     SharesMetric,
@@ -35,7 +36,7 @@ from rrpolicy.utility.table_metric import (
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.query_errors import Asked
     from rrpolicy.utility.simulation import Figure

@@ -19,7 +19,7 @@ from rrpolicy.utility.metric import MOST_CELLS
 from rrpolicy.utility.simulation import original_shares
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 

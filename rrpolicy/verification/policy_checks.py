@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from rrpolicy.declarations import REVIEW_KEY, Governance
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.waivers import unwaived_gates
-from rrpolicy.policy.governance import REVIEW_KEY, Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.verification.outcome import JudgementPoint, Log
 

@@ -24,8 +24,8 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeSubject,
 )
 from rrpolicy.cli.text.output import Output
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
-from rrpolicy.policy.governance import Waiver
 from tests.ci_reports.conftest import ACCEPT, DP, GATE, PK, ROOT, call
 
 HOSTILE = [

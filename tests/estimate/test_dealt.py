@@ -21,6 +21,8 @@ from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import tabulate
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
@@ -33,8 +35,6 @@ from rrpolicy.manifest.manifest import (
     UnitBound,
 )
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
-from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")
 DOMAINS = {"sex": SEX, "age": AGE, "disease": VALUES}

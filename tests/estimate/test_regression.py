@@ -426,7 +426,7 @@ def test_generalised_columns_are_modelled_by_their_labels(tmp_path):
 
     assert found.se() == pytest.approx(np.zeros(len(found.estimate)), abs=1e-9)
     with pytest.raises(PolicyError) as raised:
-        release.inside().glm("ill ~ sex + area + age", "binomial")
+        release.disaggregate().glm("ill ~ sex + area + age", "binomial")
     assert raised.value.problems[0].code == "RR288"
 
 

@@ -11,13 +11,9 @@ import pytest
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Basis, Standing, Verdict
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.anatomy.assessors import (
     attribute_disclosure_assessors,
     identity_disclosure_assessors,

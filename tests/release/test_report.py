@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, label_cells
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.mechanism import Remark
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.report import Report
 from rrpolicy.report_blocks import Fact, figure, significant
 from rrpolicy.reports import attributes as report_attributes

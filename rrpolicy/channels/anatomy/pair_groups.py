@@ -28,7 +28,7 @@ from rrpolicy.channels.anatomy.partition_plan import groups_of, largest_eligible
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
 
 MAX_COMBINATIONS = 20_000
 """The most combinations of both domains for which kinds of groups are searched in acceptable time."""

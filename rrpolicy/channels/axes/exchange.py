@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:

@@ -26,7 +26,7 @@ from rrpolicy.serialization.writing import record
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 
 def invariant_matrix(

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.channels.sampling.persistent_noise import PersonMarks
     from rrpolicy.channels.sampling.prng import Stream, Streams
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import DrawnBlock, Original, RecordBlock
 
 TABLE = "data"

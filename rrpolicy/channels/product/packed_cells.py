@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rrpolicy.source.counts import Ints
+from rrpolicy.counts import Ints
 
 _WORD = 62
 _DENSE = 1 << 16

@@ -14,7 +14,7 @@ from rrpolicy.report_blocks import Section, figure
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
     from rrpolicy.source.protocol import Original
 
 _SHOWN = 60

@@ -117,7 +117,7 @@ def command(  # noqa: PLR0917 each option is one
     )
     if print_result(table, form, plot, json=json) is ResultFormat.TABLE:
         other = "this table: leave out --population" if target == "population" else "the population: add --population"
-        known = len(table.spoken.targets) > 1 and not table.biased
+        known = len(table.target_scope.targets) > 1 and not table.biased
         beside = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
         if release.design is not None:
             beside = [_UNWEIGHTED]

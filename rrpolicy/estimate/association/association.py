@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.shell import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
@@ -47,7 +48,6 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -84,7 +84,7 @@ class Association(Estimates):
     present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
 
     @property
-    def alike(self) -> bool:
+    def same_unit(self) -> bool:
         """Return False: each measure has its own unit."""
         return False
 
@@ -96,7 +96,7 @@ class Association(Estimates):
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (row, present: {row}) and {self.column} (column, present: {column})"
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, first the direction of the measures that have one."""
         directed: dict[str, list[str]] = {}
         for name in (str(key["measure"]) for key in self.keys):
@@ -104,9 +104,9 @@ class Association(Estimates):
         either = directed.pop("", [])
         notes = [f"{', '.join(names)}: {direction}" for direction, names in directed.items()]
         notes += ["the other measures are the same either way"] if notes and either else []
-        return (*notes, *super().remarks())
+        return (*notes, *super().all_notes())
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the measures, those of a kind on one axis."""
         kinds: dict[MeasureKind, list[int]] = {}
         for i, key in enumerate(self.keys):
@@ -122,10 +122,10 @@ class Association(Estimates):
             for kind, rows in kinds.items()
         )
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the columns, and the categories that count as present in each."""
         present: Json = None if self.present is None else [list(values) for values in self.present]
-        return {**super().facts(), "row": self.row, "column": self.column, "present": present}
+        return {**super().metadata(), "row": self.row, "column": self.column, "present": present}
 
     def __getitem__(self, measure: str) -> float:
         """Return one estimate by the name of its measure."""

@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
     Grouped: TypeAlias = tuple[AxisWeights, Mask | None]
     """An axis, and the original cells that each group counts; None for each by itself."""

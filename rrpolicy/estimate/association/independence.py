@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import visible
@@ -36,13 +37,11 @@ from rrpolicy.estimate.counts.grouping import grouping
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.invert.simplex import released_counts
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.intervals import bessel
+from rrpolicy.estimate.results.intervals import bessel, describe_p, format_p
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p, format_p
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -166,7 +165,7 @@ class Independence:
             "df_error": None if self.df_error is None else json_number(self.df_error),
             "p_value": json_number(self.p_value),
             "remark": self.remark,
-            **({} if self.sample is None else {"design": self.sample.told}),
+            **({} if self.sample is None else {"design": self.sample.description}),
         }
 
     def to_frame(self) -> pd.DataFrame:
@@ -195,7 +194,7 @@ class Independence:
     @property
     def foot(self) -> tuple[str, ...]:
         """Return the notes that the test needs: the design of the sample, and why the law is unreliable."""
-        sampled = () if self.sample is None else (visible(self.sample.told), *map(visible, self.sample.notes))
+        sampled = () if self.sample is None else (visible(self.sample.description), *map(visible, self.sample.notes))
         return (*sampled, *([self.remark] if self.remark else []))
 
     @property

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.association.independence import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
 from rrpolicy.estimate.invert.simplex import released_counts
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
     EstimatedQuantity,
@@ -24,10 +26,8 @@ from rrpolicy.estimate.results.quantities import (
     quantity_column_names,
 )
 from rrpolicy.estimate.results.result import Result, json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -226,12 +226,12 @@ class Loglinear(Result):
         """Return the model."""
         return f"Loglinear model {self.model}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns, the corrected counts, and the fitted ones."""
         keys = key_columns(self.table.by, self.table.group_values(), (*SINGLE_QUANTITY_NAMES, "fitted"))
         return (*keys, self.table.counts, ResultColumn("fitted", tuple(self.fitted.reshape(-1).tolist()), key=False))
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the model, whether it survives, its fit and its test."""
         return {
             "model": str(self.model),
@@ -248,7 +248,7 @@ class Loglinear(Result):
             },
         }
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the corrected counts were estimated."""
         return self.table.method
 
@@ -268,7 +268,7 @@ class Loglinear(Result):
             *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),
         )
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the fitted counts, with the intervals of the corrected ones."""
         fitted = replace(self.table.counts, names=quantity_column_names("fitted"), estimate=self.fitted.reshape(-1))
         return (PlottedQuantity(fitted, "marks: fitted counts; bars: intervals of the corrected ones"),)
@@ -291,7 +291,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     if any(a.counted != len(a.released) for a in axes):
         reasons += ("a column is released as sets of values",)
     table = release.crosstab(asked.columns, where, "population")
-    positive = bool((table.moment > 0).all())
+    positive = bool((table.moment_estimate > 0).all())
     if not positive:
         table = release.crosstab(asked.columns, where, "population", estimator="em")
     if reasons:
@@ -319,8 +319,8 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
 
 def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[str, float, float]:
     """Test L log pi = 0, L the contrasts orthogonal to the model; the covariance of log pi is D^-1 Sigma D^-1."""
-    L = contrasts(table.moment.shape, terms)
-    flat = table.moment.reshape(-1)
+    L = contrasts(table.moment_estimate.shape, terms)
+    flat = table.moment_estimate.reshape(-1)
     J = L / flat
     found = wald(L @ np.log(flat), J @ table.covariance("population") @ J.T)
     return WALD if np.isfinite(found.value) else NO_TEST, found.value, found.p_value

@@ -31,10 +31,10 @@ from statistics import NormalDist
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _SINGULAR = 1e-10
 _DISTANCE_RIDGE = 1e-12

@@ -19,9 +19,9 @@ from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 _INF = math.inf
 _TIP = 1e-9

@@ -14,6 +14,7 @@ from itertools import product
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.results.table import Crosstab
@@ -21,7 +22,6 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 
 def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:

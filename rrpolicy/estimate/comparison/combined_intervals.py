@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.intervals import holm
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import holm
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 def refuse_spread(parts: Iterable[EstimatedQuantity], hint: str) -> None:

@@ -33,18 +33,17 @@ from rrpolicy.estimate.comparison.combined_intervals import (
 )
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends, quantile
+from rrpolicy.estimate.results.intervals import Ends, p_values, quantile
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 ComparisonKind: TypeAlias = Literal["difference", "ratio", "trend"]
 Question: TypeAlias = "str | Callable[[Release], Result]"
@@ -84,7 +83,7 @@ class EstimateComparison(Result):
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} intervals, of the distances to the ends of each release's own; p: of a two-sided test "
         "that nothing changed, p_holm: adjusted for all rows"
@@ -106,16 +105,16 @@ class EstimateComparison(Result):
         title = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
         return f"{title} (releases of {records} records)"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the grouping columns, then every quantity."""
         return self._shown
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity with the value of no change."""
         line = ChartReferenceLine(1.0, "as before") if self.kind == "ratio" else ChartReferenceLine(0.0, "no change")
-        return tuple(PlottedQuantity(m, line=line) for m in self.measured)
+        return tuple(PlottedQuantity(m, line=line) for m in self.quantities)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the releases and the options of the comparison."""
         return {
             "kind": self.kind,
@@ -141,7 +140,7 @@ def compare_estimates(  # noqa: PLR0917 the options of a comparison
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
     for answer in answers:
-        answer.spoken.of(target, level)
+        answer.target_scope.of(target, level)
     names, common, quantities, left = _common_rows(answers)
     links = _Links.of(releases, overlap)
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
@@ -181,7 +180,7 @@ def _common_rows(
     RR572 for results without the same columns, or without a common row.
     """
     hint = "ask what has the same columns and categories in all of them"
-    keys, measured = [answer.named_rows() for answer in answers], [answer.measured for answer in answers]
+    keys, measured = [answer.row_keys() for answer in answers], [answer.quantities for answer in answers]
     if len({(names, tuple(m.name for m in own)) for (names, _), own in zip(keys, measured, strict=True)}) > 1:
         raise PolicyError(Problem("RR572", "the releases answer with other columns", hint=hint))
     (names, first), *others = keys
@@ -190,7 +189,7 @@ def _common_rows(
         raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=hint))
     places = [[rows.index(row) for row in common] for _, rows in keys]
     quantities = [
-        [part.picked(place) for part, place in zip(parts, places, strict=True)] for parts in zip(*measured, strict=True)
+        [part.select(place) for part, place in zip(parts, places, strict=True)] for parts in zip(*measured, strict=True)
     ]
     return names, common, quantities, sum(len(rows) for _, rows in keys) - len(common) * len(keys)
 

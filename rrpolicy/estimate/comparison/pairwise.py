@@ -20,19 +20,18 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, p_value_columns, refuse_spread
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import POPULATION_VARIANCE
-from rrpolicy.estimate.results.intervals import reach_of, table_variance
+from rrpolicy.estimate.results.intervals import holm, p_values, reach_of, table_variance
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.comparison.comparison import Question
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 MOST = 100
 """The most rows of which every two are compared."""
@@ -80,13 +79,13 @@ class Pairwise(Result):
         """Return the rows that are compared."""
         return f"Differences between every two rows: {self.of}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the groups of a pair, then every quantity."""
         return self._shown
 
     def labels(self) -> list[str]:
         """Return the pairs, in words."""
-        names, rows = self.named_rows()
+        names, rows = self.row_keys()
         half = len(names) // 2
         return [f"{_row_label(row[:half])} less {_row_label(row[half:])}" for row in rows]
 
@@ -103,11 +102,11 @@ class Pairwise(Result):
                 lines.append(f"{head}; at level {100 * self.level:g} % it is shown to be larger than every other row")
         return tuple(lines)
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return each quantity with the value of no difference."""
-        return tuple(PlottedQuantity(m, m.name, line=ChartReferenceLine(0.0, "no difference")) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name, line=ChartReferenceLine(0.0, "no difference")) for m in self.quantities)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the largest row."""
         return {"largest": [{"of": n.quantity, "row": n.row, "not_shown": list(n.not_shown)} for n in self.largest]}
 
@@ -115,11 +114,11 @@ class Pairwise(Result):
 def pairwise(release: Release, question: Question) -> Pairwise:
     """Compare every two rows of a result, as `Release.pairwise` describes."""
     found = release.query(question) if isinstance(question, str) else question(release)
-    names, keys = found.named_rows()
+    names, keys = found.row_keys()
     if len(keys) < 2 or len(keys) > MOST:  # noqa: PLR2004 two can be compared
         message = f"the answer has {len(keys):,} rows"
         raise PolicyError(Problem("RR573", message, expected=f"2 to {MOST} rows, of which every two are compared"))
-    for part in found.measured:
+    for part in found.quantities:
         refuse_spread([part], "put the bounds of the rows beside one another")
         if part.covariance is None:
             message = f"how the rows' estimates of {part.name!r} depend on one another is not known"
@@ -134,7 +133,7 @@ def pairwise(release: Release, question: Question) -> Pairwise:
         for at, name in enumerate(named)
     ]
     labels, largest = [_row_label(key) for key in keys], []
-    for part in found.measured:
+    for part in found.quantities:
         difference = _difference(found, part, first, other)
         p = _difference_p_values(found, part, difference, first, other)
         if np.isfinite(part.estimate).any():
@@ -150,7 +149,7 @@ def _row_label(key: tuple[object, ...]) -> str:
 
 def _difference(found: Result, part: EstimatedQuantity, first: Ints, other: Ints) -> EstimatedQuantity:
     assert part.covariance is not None
-    covariances = {target: part.covariance(target) for target in found.spoken.targets}
+    covariances = {target: part.covariance(target) for target in found.target_scope.targets}
     sampled = covariances.get("population", covariances["table"])
     variances: dict[Target, Array] = {target: _variance(c, first, other) for target, c in covariances.items()}
     size = np.abs(np.diag(covariances["table"]))

@@ -11,11 +11,11 @@ from rrpolicy.plugin_errors.type_checks import check_return_type, plugin_contrac
 from rrpolicy.plugin_spec import LazyMapping, Offer
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.counts.condition import Condition
     from rrpolicy.estimate.counts.scan import DataFile
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)
@@ -29,7 +29,7 @@ class Inversion:
     @property
     def moment(self) -> Array:
         """Return the moment estimates: unbiased, some perhaps negative, in the shape of the result."""
-        return self._table.moment
+        return self._table.moment_estimate
 
     @property
     def records(self) -> int:

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.invert.estimator import Inversion

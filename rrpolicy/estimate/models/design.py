@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rrpolicy.canonical_json import Value
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 MISSING = "missing"
 """The category of a missing value in the terms of a model."""

@@ -27,11 +27,11 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 _STEPS = 200
 _GAIN = 1e-12

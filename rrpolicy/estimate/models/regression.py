@@ -22,9 +22,8 @@ from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_se
 from rrpolicy.estimate.models.scores import FAMILIES, Scores, solve_score
 from rrpolicy.estimate.results.estimates import Estimates, Inference, result_of
 from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
-from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
+from rrpolicy.estimate.results.intervals import Ends, normal_ends, p_values, reach_of
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 
@@ -33,13 +32,13 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.models.likelihood import Likelihood
     from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 _LINEAR = 'the outcome has two values: the family "binomial" models the logarithm of its odds, this model its mean'
@@ -64,7 +63,7 @@ class Regression(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.regression/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} interval by the corrected score test; z: the score statistic, not estimate/SE"
     )
@@ -83,11 +82,11 @@ class Regression(Estimates):
         of = f", yes: {' or '.join(map(str, self.success))}" if self.success else ""
         return f"Regression {self.formula} ({self.family}{of}): {FAMILIES[self.family].link}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the model."""
-        return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
+        return {**super().metadata(), "formula": self.formula, "family": self.family, "success": list(self.success)}
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the coefficients, then their distance from 0 in standard errors; certain ones are not tested."""
         errors, printed = self.se(), not self._certain
         if is_testable(self._fit):
@@ -97,17 +96,17 @@ class Regression(Estimates):
         degrees = math.inf if self.sample is None else self.sample.degrees_for(self.target)
         p = p_values(z, np.ones(len(z)), degrees)
         return (
-            *super().shown(),
+            *super().contents(),
             ResultColumn("z", tuple(z.tolist()), key=False, printed=printed),
             ResultColumn("p_value", tuple(p.tolist()), key=False, printed=printed, p_values=True),
         )
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes: first on a straight line fitted to a share, on missing tests, on normal intervals."""
         two = self.family == "gaussian" and self._values == _TWO
         normal = not self._certain and not is_testable(self._fit)
         notes = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
-        return (*(text for text, holds in notes if holds), *super().remarks())
+        return (*(text for text, holds in notes if holds), *super().all_notes())
 
     @property
     def _certain(self) -> bool:
@@ -228,7 +227,7 @@ class Effects(Estimates):
     """
 
     schema: ClassVar[str] = "rrpolicy.effects/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = "low to high: {level} intervals"
 
     what: str
@@ -319,7 +318,7 @@ def _fit(
     if X.size * Y.shape[1] > MOST_ENTRIES:
         message = f"{len(X):,} cells times {X.shape[1]:,} terms are too many"
         raise PolicyError(Problem("RR268", message, hint="leave covariates out, or bin them"))
-    root = solve_score(table.moment.reshape(-1), X, Y, family)
+    root = solve_score(table.moment_estimate.reshape(-1), X, Y, family)
     if root is not None:
         return Scores(root, table)
     if likely is not None:

@@ -34,12 +34,12 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.models.likelihood import Likelihood
     from rrpolicy.estimate.models.scores import ScoreRoot
     from rrpolicy.estimate.results.intervals import Ends
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
@@ -169,8 +169,8 @@ class ScoreTest:
             return None
         u, information = np.ones(start.size), found.information
         u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
-        errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
-        more = second_order_variance(found, u, free, self.fit.table.drawn_together) if curved else 0.0
+        errors, _ = self.fit.table.se_of_sums((u @ found.scores)[None])
+        more = second_order_variance(found, u, free, self.fit.table.randomisation_covariance) if curved else 0.0
         variance = float(errors[self.target][0]) ** 2 + more
         score = float(found.scores[k] @ found.counts)
         if not variance > 0:

@@ -27,10 +27,10 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 _MOST = 700.0
@@ -223,7 +223,7 @@ class Scores:
     @property
     def counts(self) -> Array:
         """Return (cells,) the corrected counts by outcome and covariates."""
-        return self.table.moment.reshape(-1)
+        return self.table.moment_estimate.reshape(-1)
 
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
         """Return (functions,) standard errors of functions of the coefficients and of the cells' numbers of records.
@@ -232,4 +232,4 @@ class Scores:
         covariates. Also returns where the population's replace this table's, whose variance came out negative.
         """
         functions = by_beta @ self.solved.influence
-        return self.table.errors_of(functions if by_cells is None else functions + by_cells)
+        return self.table.se_of_sums(functions if by_cells is None else functions + by_cells)

@@ -31,15 +31,15 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_values
 from rrpolicy.estimate.sums.cube import notes_on_labels
-from rrpolicy.estimate.sums.means import mean, totals
+from rrpolicy.estimate.sums.means import Means, Totals, estimate_numbers
 from rrpolicy.estimate.sums.shares import shares
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights
-    from rrpolicy.source.counts import Ints
 
 
 NOTE = "min and max are exact, and of this table alone: columns, groups and conditions that nothing was randomised in"
@@ -62,13 +62,13 @@ def extreme(
         every = groups.axes if any(axis is own for axis in groups.axes) else [*groups.axes, own]
         codes, n = count(release.data, every, condition.filter, condition.parameters)
         place = next(i for i, axis in enumerate(every) if axis is own)
-        labels, without = own.told_of(value), columns.numberless(value)
+        labels, without = own.labels_of(value), columns.numberless(value)
         values = [
             labels[code] if records and labels[code] not in without else None
             for code, records in zip(codes[place].tolist(), n.tolist(), strict=True)
         ]
     labelled = {
-        column: (codes[place], axis.told_of(column))
+        column: (codes[place], axis.labels_of(column))
         for place, (axis, group) in enumerate(zip(groups.axes, groups.groups, strict=True))
         for column in group.columns
     }
@@ -216,7 +216,7 @@ def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> An
     return replace(
         found,
         keys=tuple(found.keys[i] for i in rows),
-        selected=tuple(part.picked(rows) for part in found.selected),
+        selected=tuple(part.select(rows) for part in found.selected),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -238,7 +238,9 @@ def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
         yield from notes_on_category_values(columns, value)
         if columns.numberless(value) or columns.bins(value) or value in lacking:
             stops = asked.limits.get(value, _UNLIMITED)
-            whole = mean(release, value, (), conjuncts, target=asked.target, level=asked.level, limits=stops)
+            whole = estimate_numbers(
+                Means, release, value, (), conjuncts, target=asked.target, level=asked.level, limits=stops
+            )
             if whole.without:
                 yield f"averages and sums of {value!r} are{whole.without.removeprefix(',')}"
 
@@ -251,7 +253,7 @@ def _keys(release: Release, by: Sequence[str], conjuncts: Sequence[Expression]) 
     keys: Sequence[Mapping[str, Value]] = groups.keys
     if any(name in release.columns.spread for name in groups.by):
         (table,) = release.tables(groups.by, [groups.by], None, condition, target="table", level=LEVEL)
-        keys = table.rows_of_counts()[0]
+        keys = table.listed_counts()[0]
     return [tuple(key.values()) for key in keys]
 
 
@@ -290,7 +292,7 @@ def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str
         condition = split([*whole, *part], release.columns)
         counted = release.tables(asked.query.by, asked.sets, None, condition, target=target, level=level)
         parts = [
-            table.counts.picked(_places(table.group_values(), rows), absent=0.0)
+            table.counts.select(_places(table.group_values(), rows), absent=0.0)
             for table, rows in zip(counted, asked.keys, strict=True)
         ]
         return replace(concatenate_quantities(parts).scaled(what.scale), names=names)
@@ -299,16 +301,18 @@ def _estimate_aggregate(asked: _ResolvedQuery, what: Aggregate, names: tuple[str
         found: Estimates
         if what.kind == "share":
             within = by if what.within is None else what.within
-            found = shares(release, by, within, condition=whole, part=part, target=target, level=level)
+            found = shares(release, by, within, where=whole, part=part, target=target, level=level)
         else:
-            value, estimate = str(what.value), mean if what.kind == "avg" else totals
+            value, kind = str(what.value), Means if what.kind == "avg" else Totals
             stops = asked.limits.get(release.columns.name(value), _UNLIMITED)
-            found = estimate(release, value, by, (*whole, *part), target=target, level=level, limits=stops)
+            found = estimate_numbers(
+                kind, release, value, by, (*whole, *part), target=target, level=level, limits=stops
+            )
         # a result has no column that names the estimator: it flags the rows that are not estimated
         pairs = zip(found.flags, found.estimator, strict=True)
         flags = tuple((*f, NOT_ESTIMABLE) if estimator == NOT_ESTIMABLE else f for f, estimator in pairs)
         quantity = replace(found.quantity, flags=flags)
-        parts.append(quantity.picked(_places(found.keys, rows), flags=(NOT_ESTIMABLE,)))
+        parts.append(quantity.select(_places(found.keys, rows), flags=(NOT_ESTIMABLE,)))
     return replace(concatenate_quantities(parts).scaled(what.scale), names=names)
 
 

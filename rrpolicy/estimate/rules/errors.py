@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import Items, from_masks
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,13 +19,13 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.rules.transactions import Items, Name, Transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 By: TypeAlias = Literal["lower", "point", "upper"]
 
@@ -79,14 +79,14 @@ class FoundRules:
             & reaches_threshold(values[1], asked.min_confidence)
         )
 
-    def picked(self, rows: Ints) -> FoundRules:
+    def select(self, rows: Ints) -> FoundRules:
         """Return some of the rules, in the order of their places."""
         return replace(
             self,
             members=self.members[rows],
             then=self.then[rows],
-            supports=self.supports.picked(rows),
-            confidences=self.confidences.picked(rows),
+            supports=self.supports.select(rows),
+            confidences=self.confidences.select(rows),
         )
 
     def parts(self, rule: int) -> tuple[tuple[Name, ...], Name]:
@@ -223,7 +223,7 @@ def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents
     supports = weighing.supports(members, tables, first, second)
     chosen = np.flatnonzero(asked.reached(supports, asked.min_support))
     itemsets = _Level(members[chosen], parents[chosen], first[chosen], second[chosen])
-    return _Frequent(itemsets, supports.picked(chosen), tables[chosen])
+    return _Frequent(itemsets, supports.select(chosen), tables[chosen])
 
 
 def _join_itemsets(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
@@ -276,8 +276,8 @@ def _rules(weighing: Weighing, asked: RuleSearch, smaller: _Level, frequent: _Fr
         whole = np.where(np.abs(whole) > _ROUNDING * weighing.everybody, whole, 0.0)
         confidences = FiellerRatios.shares(part.first, whole, square, weighing.everybody)
         chosen = np.flatnonzero(asked.reached(confidences, asked.min_confidence))
-        members, supports = part.members[chosen], frequent.supports.picked(chosen)
-        found.append(_Rules(members, members[:, place], supports, confidences.picked(chosen)))
+        members, supports = part.members[chosen], frequent.supports.select(chosen)
+        found.append(_Rules(members, members[:, place], supports, confidences.select(chosen)))
     return found
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value, category_text
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
@@ -38,7 +39,6 @@ from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,7 +147,7 @@ class _RuleList(Result):
             for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, (low, high), bias, sure in rows
         )
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the given categories and the one that follows, support and confidence, and whether a rule is sure."""
         bias, wide = self.confidences.bias(self.target), self._wide.T.tolist()
         return (
@@ -162,11 +162,11 @@ class _RuleList(Result):
             ResultColumn("confidence_bias", tuple(bias.tolist()), key=False, printed=False),
         )
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
         return ("rule",), tuple((_rule_label(*item),) for item in self.items)
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences."""
         return (PlottedQuantity(self._quantities[1], "confidence"),)
 
@@ -219,18 +219,18 @@ class Rules(_RuleList):
         achieved = f"support >= {self.min_support:g} and confidence >= {self.min_confidence:g}"
         return f"{len(self.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
         return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the rules were estimated, and which are sure."""
         return (
             "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
             "sure: both lower ends reach the thresholds as well"
         )
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, with the least that was required."""
         line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
         return (PlottedQuantity(self._quantities[1], "confidence", line=line),)
@@ -282,10 +282,10 @@ def _estimate_rule(
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
     everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)
-    found = search_rules(replace(weighing, items=items.picked(own)), everything)
+    found = search_rules(replace(weighing, items=items.select(own)), everything)
     whole = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
     order = np.array([[own.index(place) for place in places]])
-    return replace(found.picked(whole), members=order)
+    return replace(found.select(whole), members=order)
 
 
 def _place(release: Release, items: Items, name: str, text: str) -> int:
@@ -293,7 +293,7 @@ def _place(release: Release, items: Items, name: str, text: str) -> int:
     for place, (column, value) in enumerate(items.names):
         if column == name and category_text(value) == text:
             return place
-    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).told_of(name))))
+    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).labels_of(name))))
     category(name, known, text, ordered=False)
     raise PolicyError(Problem("RR277", f"the condition leaves no record with {name} = {text}", hint="leave it out"))
 
@@ -320,7 +320,7 @@ def rules(
     search = RuleSearch(min_support, min_confidence, min(longest, max(axes, 2)), target, level)
     possible = search_rules(weighing, search)
     rows = np.flatnonzero(possible.chosen(search))
-    found = possible.picked(rows)
+    found = possible.select(rows)
     items = [found.parts(row) for row in range(len(rows))]
     # the most confident first
     support, confidence, labels = found.supports.estimate, found.confidences.estimate, [_rule_label(*i) for i in items]
@@ -328,8 +328,8 @@ def rules(
     return Rules(
         min_support=min_support, min_confidence=min_confidence, possible=possible,
         items=tuple(items[i] for i in order),
-        supports=found.supports.picked(order),
-        confidences=found.confidences.picked(order),
+        supports=found.supports.select(order),
+        confidences=found.confidences.select(order),
         sure=tuple(possible.chosen(search, "lower")[rows][order].tolist()),
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
         max_records=release.max_records,

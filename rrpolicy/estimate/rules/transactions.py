@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rrpolicy.canonical_json import Value, category_text
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
@@ -23,7 +24,6 @@ from rrpolicy.estimate.counts.grouping import groups_of, ungrouped_condition_axe
 from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_error
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -53,7 +53,7 @@ class Items:
         base = self.base[:, None]
         return np.stack([np.concatenate([base**p, (base + self.more) ** p - base**p], axis=1) for p in (1, 2)])
 
-    def picked(self, places: Sequence[int]) -> Items:
+    def select(self, places: Sequence[int]) -> Items:
         """Return some of the items, by their places in order."""
         chosen = list(places)
         names, (base, more) = tuple(self.names[i] for i in chosen), (self.base[chosen], self.more[chosen])

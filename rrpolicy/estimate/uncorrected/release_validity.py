@@ -20,17 +20,17 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder, WithheldDecoder
+from rrpolicy.counts import Array
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.association.independence import chi_square_tail, released_table_test
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.invert.simplex import matrix_of
 from rrpolicy.estimate.results.html import fragment, rows
+from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.results.significance import describe_p
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import (
     GatedResult,
     Place,
@@ -30,7 +31,6 @@ from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.baseline.floor import URI_SCHEME
 from rrpolicy.policy.folder.root import OutsideError, Root
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import rational

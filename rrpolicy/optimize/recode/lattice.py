@@ -26,8 +26,8 @@ from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rrpolicy.counts import Ints
     from rrpolicy.optimize.recode.loss import GeneralisationLoss
-    from rrpolicy.source.counts import Ints
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
 

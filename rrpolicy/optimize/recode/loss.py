@@ -33,9 +33,9 @@ from rrpolicy.utility.class_losses import discernibility
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rrpolicy.counts import Array
     from rrpolicy.optimize.recode.levels import LossName
     from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
-    from rrpolicy.source.counts import Array
 
     Mask: TypeAlias = npt.NDArray[np.bool_]
 

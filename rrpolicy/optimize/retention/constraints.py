@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.optimize.retention.problem import Allocation
-    from rrpolicy.source.counts import Array, Ints
 
 MIN_RETENTION = 2.0**-40
 """Below this retention an attribute has no information: a problem infeasible here is infeasible."""

@@ -16,7 +16,7 @@ from rrpolicy.optimize.retention.constraints import MAX_RETENTION, MIN_RETENTION
 from rrpolicy.optimize.retention.problem import infeasible_error
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 LEVELS = (0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.03, 0.01, 1e-3, 1e-4, 1e-6, MIN_RETENTION)
 """Retention probabilities tried for all variables, and for all but one or two that are not randomised."""

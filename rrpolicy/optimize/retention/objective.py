@@ -19,7 +19,7 @@ import numpy as np
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 
 _LARGE = 600.0

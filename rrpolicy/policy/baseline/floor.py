@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from rrpolicy.declarations import REVIEW_KEY
 from rrpolicy.errors import Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.category_contents import category_name_node, contents_text, table_category_contents
@@ -18,7 +19,6 @@ from rrpolicy.policy.directions import (
     DirectionRule,
 )
 from rrpolicy.policy.folder.multiplicity import split_counts_uri
-from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml
 

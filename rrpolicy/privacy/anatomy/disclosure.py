@@ -44,12 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.anatomy.group_evidence import ValueBounds
     from rrpolicy.privacy.disclosure.attribute import Mask
     from rrpolicy.privacy.disclosure.combination_kinds import CombinationKinds
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 MOST_FRACTIONS = 10_000_000

@@ -16,8 +16,8 @@ from rrpolicy.source.protocol import MULTIPLICITY
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Ints
 
 
 def empirical_diversity(channel: AnatomyChannel, written: Written) -> tuple[int, Fraction | None]:

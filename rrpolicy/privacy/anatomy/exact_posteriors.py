@@ -19,6 +19,7 @@ import numpy as np
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.values import read_codes
+from rrpolicy.counts import number_rows
 from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
@@ -26,15 +27,14 @@ from rrpolicy.privacy.anatomy.group_evidence import gather_groups
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors
 from rrpolicy.privacy.cells import distinct_row_index
 from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_histograms
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.table import Column
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 NAME = "written-posteriors"

@@ -29,8 +29,8 @@ from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 BOUND_ONLY_NOTE = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."

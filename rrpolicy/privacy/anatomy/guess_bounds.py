@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.errors import Problem
     from rrpolicy.finding import Companion, Finding
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -14,7 +14,7 @@ from rrpolicy.privacy.disclosure.risk_profile import highest_risk_groups, risk_h
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 POSTERIOR = (

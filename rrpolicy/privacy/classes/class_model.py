@@ -16,18 +16,19 @@ from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.declarations import Role
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import plugin_contract_error
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.classes.class_population import COUNTED
 from rrpolicy.privacy.classes.grouping import deterministic_axes, equivalence_classes, written_classes
 from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, subgroup_obstacle
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)

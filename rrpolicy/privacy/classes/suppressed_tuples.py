@@ -12,15 +12,15 @@ import numpy as np
 
 from rrpolicy.channels.axes.recode import ANYTHING
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.counts import number_rows
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
 from rrpolicy.privacy.disclosure.exact_risks import (
@@ -37,7 +38,7 @@ from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 Mask: TypeAlias = "npt.NDArray[np.bool_]"

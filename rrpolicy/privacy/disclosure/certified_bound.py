@@ -29,8 +29,8 @@ from rrpolicy.channels.probability import keep_probability
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
 
 MOST_AXES = 8
 """Axes that are rolled up; 2^8 numbers are kept a group."""

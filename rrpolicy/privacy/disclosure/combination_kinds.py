@@ -9,7 +9,7 @@ import numpy as np
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 @frozen

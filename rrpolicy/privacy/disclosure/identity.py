@@ -53,8 +53,8 @@ from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -19,8 +19,8 @@ from rrpolicy.privacy.disclosure.unlisted_values import read_value_bounds, worst
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array
 
 MOST_CELLS = 2**27
 """Released cells beyond which the worst posterior, a maximum over all of them, is left out."""

@@ -23,8 +23,9 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.policy.tree.spelling import toml_value
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, Mask, protected_attribute_risks
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT
@@ -34,7 +35,7 @@ from rrpolicy.privacy.model import MinimumRisk
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
     from rrpolicy.source.protocol import Original
 
 

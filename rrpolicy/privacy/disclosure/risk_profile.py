@@ -10,8 +10,8 @@ import numpy as np
 from rrpolicy.finding import Profile
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Codes, Ints
 
 BINS = 20
 FAR = 4

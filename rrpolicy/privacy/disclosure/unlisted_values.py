@@ -16,8 +16,8 @@ from rrpolicy.channels.base import Posterior, Readable
 from rrpolicy.finding import Basis, Companion, Measure, Risk
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
 
 POSTERIOR = (
     "how sure of a record's own value its set can make somebody who knows how often each value goes with these "

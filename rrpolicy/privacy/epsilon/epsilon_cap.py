@@ -14,7 +14,7 @@ from rrpolicy.privacy.model import Smooth
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 UNREACHABLE = 1e6
 """Stands for infinity in constraint values: an optimiser must not meet infinities."""

@@ -36,10 +36,12 @@ import numpy as np
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.counts import number_rows
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import (
     LimitedNumbers,
     attribute_finding,
@@ -58,13 +60,12 @@ from rrpolicy.privacy.evidence import (
     gather_evidence,
     split_axes,
 )
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, GuessableAxis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

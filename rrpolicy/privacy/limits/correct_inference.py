@@ -35,11 +35,11 @@ from rrpolicy.privacy.model import MinimumRisk, PerClass
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.finding import Companion, Finding, Measure
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from rrpolicy.channels.product.channel import Product
+    from rrpolicy.counts import Array
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 STEPS = 1000

@@ -41,8 +41,8 @@ from rrpolicy.privacy.model import (
 )
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Mask
-    from rrpolicy.source.counts import Ints
 
 
 class KMapOptions(ClassOptions):

@@ -23,7 +23,7 @@ import numpy as np
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 POSTERIOR = "The number of people of a class, given its records, is negative binomial: f records, probability f/F."
 INDEPENDENT = (

@@ -7,11 +7,11 @@ from decimal import ROUND_CEILING, Context, Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.shell import command_line
 from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
-from rrpolicy.policy.model import Role
 from rrpolicy.report import AccuracyRow, Download, Promise, Published, Usage
 from rrpolicy.report_blocks import Fact, figure
 from rrpolicy.reports.context import declared_facts
