@@ -11,10 +11,11 @@ from pydantic import BaseModel
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor
 from rrpolicy.serialization.fields import SPARSE
 

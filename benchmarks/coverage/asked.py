@@ -64,12 +64,12 @@ class Question:
 
 def row(result: Result, **key: Value) -> Answered:
     """Return the row of a result that is of some categories."""
-    names, rows = result.named_rows()
+    names, rows = result.row_keys()
     named = (dict(zip(names, r, strict=True)) for r in rows)
     place = next((i for i, r in enumerate(named) if all(r[n] == v for n, v in key.items())), None)
     if place is None:
         raise CoarserError
-    measured = result.measured[0]
+    measured = result.quantities[0]
     low, high = measured.ends(result.level, result.target)[place].tolist()
     certain = result.biased or result.exact or bool(measured.errors[result.target][place] == 0)
     return Answered(float(measured.estimate[place]), low, high, tuple(measured.flags[place]), certain)

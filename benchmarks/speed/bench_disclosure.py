@@ -17,12 +17,13 @@ from benchmarks.speed import Ratio, least
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.counts import Counts, tabulate
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
 from rrpolicy.privacy.evidence import gather_evidence, split_axes
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
-from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.testing import policy_of
 
 WIDE = (1000, 1000, 1000)

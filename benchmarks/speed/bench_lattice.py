@@ -17,16 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.speed import Ratio, least
+from rrpolicy.declarations import Role
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables
 from rrpolicy.optimize.recode.lattice import LatticeSearch
 from rrpolicy.optimize.recode.levels import class_attributes, recoded
 from rrpolicy.optimize.recode.loss import GeneralisationLoss
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
 from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
 from rrpolicy.testing import TableInMemory, policies

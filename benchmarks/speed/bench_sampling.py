@@ -18,7 +18,7 @@ from rrpolicy.channels.probability import keep_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
-from rrpolicy.source.counts import Counts, tabulate
+from rrpolicy.counts import Counts, tabulate
 from rrpolicy.testing import policy_of
 
 RECORDS = 10**8

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from rrpolicy.discovery import load_registry
-from rrpolicy.estimate.association import measures, two_by_two
+from rrpolicy.estimate.association import measures
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.privacy.classes import distance
 from rrpolicy.privacy.model import PrivacyModel
@@ -63,7 +63,7 @@ def _association() -> Iterator[str]:
     yield "| measure | in words | of | value | formula |"
     yield "|---|---|---|---|---|"
     for measure in MEASURES.values():
-        own = getattr(two_by_two, measure.name, None) or getattr(measures, measure.name, None)
+        own = getattr(measures, measure.name, None)
         formula = re.sub(r"\s+", " ", inspect.getdoc(own) or "").removeprefix("Return ") if own else measure.title
         cells = (f"`{measure.name}`", measure.title, measure.kind.title, f"{measure.low} to {measure.high}", formula)
         yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"

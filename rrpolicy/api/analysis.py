@@ -19,7 +19,7 @@ from rrpolicy.options import (
 if TYPE_CHECKING:
     from rrpolicy.estimate.comparison.comparison import EstimateComparison, Question
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.uncorrected.validity_table import Holds
+    from rrpolicy.estimate.uncorrected.release_validity import Holds
     from rrpolicy.source.memory.kinds import Table
     from rrpolicy.table_risk.table import TableCheck
 

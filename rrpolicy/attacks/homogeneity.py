@@ -38,7 +38,7 @@ from rrpolicy.escaping.printable import quoted_list as in_words
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 HOMOGENEITY, BACKGROUND = "homogeneity", "background knowledge"
 KNOWN_FACT_COUNTS = {HOMOGENEITY: 0, BACKGROUND: 1}

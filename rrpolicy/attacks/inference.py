@@ -53,7 +53,7 @@ from rrpolicy.privacy.evidence import split_axes
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells, GroupedColumn
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 BY_RECORD, BY_PERSON = "attribute inference, by record", "attribute inference, by person"
 COUNTS = {

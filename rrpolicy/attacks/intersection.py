@@ -45,8 +45,8 @@ from rrpolicy.escaping.printable import quoted_list as in_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells
+    from rrpolicy.counts import Array
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.source.counts import Array
 
 INTERSECTION = "intersection of sets"
 COUNTS = "people whom both releases show alone, and of whom their two sets tell the value"

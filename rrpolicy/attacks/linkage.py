@@ -35,7 +35,7 @@ from rrpolicy.privacy.evidence import split_axes
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 LINKAGE = "record linkage"
 CORRECT_LINKS = "released records whose person the attacker names, as is to be expected of this file"

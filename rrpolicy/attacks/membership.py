@@ -46,7 +46,7 @@ from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells, ListedAxis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 MEMBERSHIP = "membership"
 COUNTS = "released records of which the attacker tells, of two people, whose it is, as is to be expected of this file"

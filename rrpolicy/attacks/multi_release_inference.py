@@ -38,15 +38,15 @@ from rrpolicy.attacks.target import (
 )
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 JOINT_INFERENCE = "inference over releases"
 NOBODY = "nobody is alone in what is released as it is"

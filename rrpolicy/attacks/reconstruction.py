@@ -40,7 +40,7 @@ from rrpolicy.privacy.evidence import split_axes
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells, ListedAxis
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 RECONSTRUCTION = "reconstruction"
 COUNTS = "the share of how the joint table differs from an even one that reconstructed counts show"

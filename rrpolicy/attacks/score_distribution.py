@@ -30,7 +30,7 @@ from rrpolicy.channels.product.goodness_of_fit import bennett_surprise
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 BASIS = "exact mean and variance given the original counts; Bennett's inequality, both tails"
 _ENOUGH = 60  # halvings of an interval, down to the last digits of a double

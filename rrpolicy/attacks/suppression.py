@@ -29,13 +29,13 @@ from rrpolicy.attacks.linkage import CORRECT_LINKS as LINKED
 from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import TABLE, SuppressionChannel
+from rrpolicy.counts import number_rows
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import quoted_list as in_words
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackTarget
-    from rrpolicy.source.counts import Array, Codes, Counts, Ints
+    from rrpolicy.counts import Array, Codes, Counts, Ints
 
 
 def attack_suppressed_release(target: AttackTarget) -> Iterator[AttackResult]:

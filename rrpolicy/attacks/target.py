@@ -19,11 +19,11 @@ from rrpolicy.channels.base import Axis, Channel, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.draw import distinct_row_counts
 from rrpolicy.channels.product.released_counts import count_released_rows, plain_values
+from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.association import GROUPS
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.decoders import Decoder
     from rrpolicy.channels.table import Column
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

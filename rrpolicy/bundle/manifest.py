@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Json, canonical, digest, file_digest, record_digest
 from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
+from rrpolicy.declarations import EMPTY_GOVERNANCE, Governance, Role
 from rrpolicy.finding import Basis, Finding, UtilityFinding
 from rrpolicy.manifest.manifest import (
     Data,
@@ -20,8 +21,7 @@ from rrpolicy.manifest.manifest import (
     StatedRequirement,
     UnitBound,
 )
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE, Governance
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:

@@ -37,13 +37,13 @@ from rrpolicy.report import AssociationRow
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
+    from rrpolicy.counts import Counts
     from rrpolicy.estimate.release import Release
     from rrpolicy.planning.ledger_account import BudgetCheck
     from rrpolicy.policy.model import Gate
     from rrpolicy.report import Fact, Report, Section
     from rrpolicy.reports.alternatives import AlternativesRecord
     from rrpolicy.reports.report_builder import AuditPageInput
-    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.metric import UtilityMetric
 

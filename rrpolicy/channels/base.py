@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.sampling.prng import Stream, Streams
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import Codes, Ints
 from rrpolicy.engine.arrays import as_numpy, number_array, text_array, typed_array, value_positions
-from rrpolicy.source.counts import Codes, Ints
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
     "BOOLEAN": (pa.bool_(), (bool,)),

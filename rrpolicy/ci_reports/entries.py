@@ -8,11 +8,11 @@ from types import MappingProxyType
 
 from rrpolicy.ci_reports.fingerprint import key_identity
 from rrpolicy.ci_reports.outcome import EntryPart, OutcomeEntry, OutcomeKind
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import CODE_PREFIX, Place, Problem
 from rrpolicy.finding import VALUE, Finding, UtilityFinding, Verdict
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.gate import blocking_problems, unmet_gate_problem
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.wording import (
     VERDICT_WORDS,
     expected_value_text,

@@ -10,10 +10,10 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Measure
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.governance import Waiver
 
 BUG = 70
 """The exit status of a defect of rrpolicy itself."""

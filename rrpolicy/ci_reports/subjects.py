@@ -7,12 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.ci_reports.entries import (
-    problem_entries,
-    requirement_entry,
-    review_entry,
-    utility_entry,
-)
+from rrpolicy.ci_reports.entries import problem_entries, requirement_entry, review_entry, utility_entry
 from rrpolicy.ci_reports.fingerprint import stated_name
 from rrpolicy.ci_reports.outcome import (
     BUG,
@@ -23,25 +18,25 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeNote,
     OutcomeSubject,
 )
+from rrpolicy.declarations import REVIEW_KEY
 from rrpolicy.errors import Problem
 from rrpolicy.governance.diff.changes import IMPACT_TITLES, Effect
 from rrpolicy.numbers import grouped_number
 from rrpolicy.planning.gate import GIVEAWAY_CODE
 from rrpolicy.planning.waivers import EXPIRY_CODES, warning_id
 from rrpolicy.policy.folder.root import repository_root
-from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.reports.context import declaration_sentences
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport, AttackResult
+    from rrpolicy.declarations import Waiver
     from rrpolicy.governance.cases.run import PolicyTestSuite
     from rrpolicy.governance.diff.changes import PolicyChange, PolicyDiff
     from rrpolicy.mechanism import Remark
     from rrpolicy.planning.check import PolicyCheck
     from rrpolicy.planning.plan_result import PlanResult
     from rrpolicy.planning.waivers import WaivedProblem
-    from rrpolicy.policy.governance import Waiver
     from rrpolicy.policy.model import Gate, Policy
     from rrpolicy.table_risk.table import TableCheck
     from rrpolicy.verification.outcome import Check, UnconfirmedClaim, Verification

@@ -15,13 +15,13 @@ from rrpolicy import api
 from rrpolicy.canonical_json import Json
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.text.output import OutputRequest, show
+from rrpolicy.declarations import WARNING_PREFIX
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.options import CheckOptions
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.policy.governance import WARNING_PREFIX
 from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:

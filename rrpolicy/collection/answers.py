@@ -23,7 +23,7 @@ from rrpolicy.policy.model import Bins
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 _SHOWN = 12

@@ -18,12 +18,11 @@ from rrpolicy.compliance.citations import (
     find_citations,
 )
 from rrpolicy.compliance.evidence import CitedFile, Clause, ClauseAnswer, ComplianceEvidence, load_regime
+from rrpolicy.declarations import REVIEW_KEY, Role
 from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
-from rrpolicy.policy.governance import REVIEW_KEY
-from rrpolicy.policy.model import Role
 from rrpolicy.reports.report_builder import DROPPED_ROLES
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.signing.allowed_signers import AllowedSigners

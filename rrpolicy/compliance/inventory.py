@@ -11,6 +11,7 @@ from pathlib import Path
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.canonical_json import Json
+from rrpolicy.declarations import Governance
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RequirementError, RRPolicyError
 from rrpolicy.frozen_dataclass import frozen
@@ -27,7 +28,6 @@ from rrpolicy.governance.ledger.verify import (
 )
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.planning.policy_opening import open_policy
-from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.report import Fact

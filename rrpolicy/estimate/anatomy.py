@@ -28,11 +28,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import Grouping
-from rrpolicy.estimate.counts.scan import DataFile, codes_of, manifest_mismatch_error, relation, sql_of
+from rrpolicy.estimate.counts.scan import DataFile, codes_of, open_query, sql_of
 from rrpolicy.estimate.release import Release
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
@@ -41,7 +40,7 @@ from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 METHOD = "uniform spread inside groups (biased: drawn towards independence)"
 
@@ -61,7 +60,7 @@ class AnatomyRelease(Release):
         """Return the table of the records, and those of the values."""
         return (self.data, *self.values.values())
 
-    def reading(self, names: Iterable[str]) -> Release:
+    def for_columns(self, names: Iterable[str]) -> Release:
         """Return the table of the values, which counts the sensitive column exactly, if that is all that is named."""
         if self.design is not None:
             return self
@@ -89,8 +88,8 @@ class AnatomyRelease(Release):
         del by
         return [self._crosstab(subset, where, condition, target, level) for subset in subsets]
 
-    def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
-        """Return sums of weights and squares as `Release.moments` does.
+    def weight_sums(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
+        """Return sums of weights and squares as `Release.weight_sums` does.
 
         Raises:
             PolicyError: RR288 with the sensitive column, whose weights depend on one another.
@@ -98,7 +97,7 @@ class AnatomyRelease(Release):
         for axis in (*axes, *condition.axes):
             if isinstance(axis, AnatomyWeights):
                 raise axis.refusal()
-        return super().moments(axes, condition)
+        return super().weight_sums(axes, condition)
 
     def _crosstab(
         self, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
@@ -114,7 +113,7 @@ class AnatomyRelease(Release):
         if other is not None:
             raise shared[0].beside(other)
         if all(axis is shared[0] for axis in axes) and set(condition.masks) <= {id(shared[0])} and not condition.filter:
-            alone = self.reading(shared[0].columns)
+            alone = self.for_columns(shared[0].columns)
             own = alone.columns.axis(shared[0].columns[0])
             masks = {id(own): (own, mask) for _, mask in condition.masks.values()}
             return alone._crosstab(by, where, Condition(masks, "", ()), target, level)  # noqa: SLF001 - one class
@@ -129,7 +128,7 @@ class AnatomyRelease(Release):
                 estimate, least, most = (axis.contract(x, place, kept, 1) for x in (estimate, least, most))
         return Crosstab(
             grouping.by, grouping.groups, estimate, estimate, most, METHOD,
-            _axes=grouping.axis_masks, certain=least, where=where, target=target, level=level,
+            _axes=grouping.axis_masks, lower_bounds=least, where=where, target=target, level=level,
             records=self.records, max_records=self.max_records,
         )  # fmt: skip
 
@@ -138,11 +137,8 @@ class AnatomyRelease(Release):
     ) -> tuple[Array, Array, Array]:
         """Return the estimates, and the least and the most records that each can be, by cells of the axes.
 
-        Args:
-            shared: the sensitive column.
-            axes: what is grouped by, the sensitive column among it or not.
-            by_value: (values, groups) what is counted of the sensitive column; None for every value by itself.
-            condition: on columns that are released as they are.
+        `axes`: what is grouped by, the sensitive column among it or not. `by_value`: (values, groups) what is counted
+        of the sensitive column; None for every value by itself.
         """
         targets = np.eye(len(shared.original), dtype=bool) if by_value is None else by_value
         plain = [axis for axis in axes if axis is not shared]
@@ -166,10 +162,7 @@ class AnatomyRelease(Release):
 
         Whole numbers are added in any order, quotients in one: the same question has the same digits.
         """
-        import duckdb
-
-        kinds = {c.name: c for c in self.data.columns}
-        wanted = [sql_of(kinds[name], self.data.form) for axis in plain for name in axis.columns]
+        wanted = self.data.cells_sql(plain)
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))
         listed = "".join(f"c{i}, " for i in range(len(wanted)))
         key, count = identifier(shared.key), identifier(shared.count)
@@ -185,12 +178,9 @@ class AnatomyRelease(Release):
         where = f" WHERE {condition.filter}" if condition.filter else ""
         if not pairs:
             pairs = "(NULL, NULL)"
-        with query_connection(alone=self.data.form.alone) as connection:
-            try:
-                qit, st = (relation(connection, file) for file in (self.data, values))
-            except duckdb.Error as error:
-                raise manifest_mismatch_error(str(error).splitlines()[0]) from error
-            query = f"""
+
+        def query(qit: str, st: str) -> str:
+            return f"""
 WITH asked(v, target) AS (VALUES {pairs}),
 a AS (SELECT {key} AS g{shown}, count(*) AS a FROM {qit}{where} GROUP BY ALL),
 n AS (SELECT {key} AS g, sum({count})::DOUBLE AS n FROM {st} GROUP BY ALL),
@@ -198,7 +188,6 @@ b AS (SELECT {key} AS g, target, sum({count}) AS b FROM {st} JOIN asked ON {valu
 SELECT {listed}target, n.n AS size, sum(a * b)::DOUBLE AS pairs, sum(greatest(a + b - n, 0))::DOUBLE AS least,
     sum(least(a, b))::DOUBLE AS most
 FROM a JOIN n USING (g) JOIN b USING (g) GROUP BY ALL ORDER BY ALL"""  # noqa: S608 - names quoted, constants are parameters
-            try:
-                return connection.sql(query, params=list(condition.parameters)).to_arrow_table()
-            except duckdb.Error as error:
-                raise manifest_mismatch_error(str(error).splitlines()[0]) from error
+
+        with open_query([self.data, values], query, condition.parameters) as rows:
+            return rows.to_arrow_table()

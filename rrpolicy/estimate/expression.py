@@ -110,10 +110,6 @@ def resolve_nulls(expression: Expression, missing: Mapping[str, Any]) -> Express
     """Return an expression that holds where SQL's three-valued logic makes another one true.
 
     No comparison holds of a missing value, nor does its negation, unless it names the category of missing values.
-
-    Args:
-        expression: over exact names of columns.
-        missing: column -> its category of missing values.
     """
     if not any(column in missing for column in columns_of(expression)):
         return expression
@@ -143,13 +139,7 @@ def _mentions_value(leaf: ColumnComparison | Member | Null, value: Any) -> bool:
 
 
 def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list[Constant]) -> str:
-    """Write an expression as SQL anew, with its constants as parameters.
-
-    Args:
-        expression: over columns released as they are.
-        quote: turns a column's name into SQL.
-        parameters: the constants are appended here.
-    """
+    """Write an expression as SQL anew, with its constants as parameters."""
     match expression:
         case ColumnComparison(column=c, operator=o, value=v):
             parameters.append(v)

@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.engine.connect import query_connection
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
+from rrpolicy.estimate.counts.scan import manifest_mismatch_error, open_query
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
@@ -153,10 +152,5 @@ def to_polars(release: Release) -> pl.DataFrame:
 
 
 def _rows(release: Release) -> pa.Table:
-    import duckdb
-
-    with query_connection(alone=release.data.form.alone) as connection:
-        try:
-            return connection.sql(f"FROM {relation(connection, release.data)}").to_arrow_table()
-        except duckdb.Error as error:
-            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
+    with open_query([release.data], "FROM {}".format) as rows:
+        return rows.to_arrow_table()

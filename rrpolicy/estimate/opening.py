@@ -56,7 +56,7 @@ def open_release(
         )
     design = design_of(manifest, release.columns)
     if design is not None and design.weights_inside and not design.totals:
-        return replace(release, unweighted=design)
+        return replace(release, withheld_design=design)
     return replace(release, design=design)
 
 
@@ -75,12 +75,6 @@ def release_of(
 ) -> Release:
     """Return a release from its manifest; release.json itself need not be written yet.
 
-    Args:
-        folder: public/, with the data files.
-        manifest: of the release.
-        formats: of data files, that are known.
-        estimators: that tables may be estimated by.
-
     Raises:
         PolicyError: RR260, RR269, RR270, RR285 as `open_release`.
     """
@@ -93,14 +87,11 @@ def release_of(
 def _release(folder: Path, manifest: Manifest, formats: Formats, estimators: Estimators) -> Release:
     tables = {table.name: table for table in manifest.tables}
     if set(tables) not in TABLE_SETS:
-        raise PolicyError(
-            Problem(
-                "RR270",
-                f"the release has the tables {', '.join(sorted(tables))}; this version does not know how they belong "
-                "together",
-                hint="update rrpolicy",
-            )
+        message = (
+            f"the release has the tables {', '.join(sorted(tables))}; this version does not know how they belong "
+            "together"
         )
+        raise PolicyError(Problem("RR270", message, hint="update rrpolicy"))
     files = {name: _data_file(folder, manifest, table, formats) for name, table in tables.items()}
     records = files.get("data") or files["qit"]
     columns = {c.name: c for file in files.values() for c in file.columns if c.kind not in {"group", "count"}}
@@ -132,14 +123,10 @@ def _data_format(manifest: Manifest, formats: Formats) -> Format:
     name = manifest.data.format
     if name not in formats:
         flags = " or ".join(f"--plugin {other}" for other in manifest.made_with("rrpolicy_formats"))
-        raise PolicyError(
-            Problem(
-                "RR285",
-                f"the data are in the format {name!r}, which nothing that is loaded reads",
-                expected=f"one of {', '.join(formats)}, or a plugin that you list yourself",
-                hint=f"a plugin is code that runs as you: if you trust it, add {flags}" if flags else "update rrpolicy",
-            )
-        )
+        message = f"the data are in the format {name!r}, which nothing that is loaded reads"
+        expected = f"one of {', '.join(formats)}, or a plugin that you list yourself"
+        hint = f"a plugin is code that runs as you: if you trust it, add {flags}" if flags else "update rrpolicy"
+        raise PolicyError(Problem("RR285", message, expected=expected, hint=hint))
     return formats[name]
 
 
@@ -159,11 +146,7 @@ def _resolve_inside(folder: Path, path: str) -> Path:
         raise ValueError("a path that leaves the folder")
     file = folder / parts
     if not file.is_file():
-        raise PolicyError(
-            Problem(
-                "RR269",
-                f"the release names the data file {path!r}, which is not in {folder}",
-                hint="copy the whole public/ folder; `rrpolicy verify` tells what is missing",
-            )
-        )
+        message = f"the release names the data file {path!r}, which is not in {folder}"
+        hint = "copy the whole public/ folder; `rrpolicy verify` tells what is missing"
+        raise PolicyError(Problem("RR269", message, hint=hint))
     return file

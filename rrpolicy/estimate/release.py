@@ -12,6 +12,7 @@ import numpy as np
 
 from rrpolicy.annotations import check_method_arguments
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.columns import Columns
@@ -27,7 +28,6 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association
     from rrpolicy.estimate.association.independence import Independence
     from rrpolicy.estimate.association.loglinear import Loglinear
-    from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
+    from rrpolicy.estimate.bootstrap import Bootstrapped
     from rrpolicy.estimate.comparison.pairwise import Pairwise
     from rrpolicy.estimate.models.regression import Regression
     from rrpolicy.estimate.query.join import Given
@@ -46,10 +46,11 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.sums.category_values import Limits
     from rrpolicy.estimate.sums.change import Changes
     from rrpolicy.estimate.sums.cube import Cube
-    from rrpolicy.estimate.sums.means import Means
+    from rrpolicy.estimate.sums.means import Means, Totals
     from rrpolicy.estimate.sums.replicates import Replicates
+    from rrpolicy.estimate.sums.shares import Shares
     from rrpolicy.estimate.survey.design import Alone, Design
-    from rrpolicy.estimate.uncorrected.validity_table import Holds
+    from rrpolicy.estimate.uncorrected.release_validity import Holds
 
 
 def refuse_design(release: Release, what: str) -> None:
@@ -63,14 +64,10 @@ def refuse_design(release: Release, what: str) -> None:
         PolicyError: RR548.
     """
     if release.design is not None:
-        raise PolicyError(
-            Problem(
-                "RR548",
-                f"{what} knows no design of a survey: its errors would be those of a simple random sample",
-                expected="counts, shares, means, totals, measures of association or models",
-                hint="`release.without_design()`, or --design none, asks of the table as it is, unweighted",
-            )
-        )
+        message = f"{what} knows no design of a survey: its errors would be those of a simple random sample"
+        expected = "counts, shares, means, totals, measures of association or models"
+        hint = "`release.without_design()`, or --design none, asks of the table as it is, unweighted"
+        raise PolicyError(Problem("RR548", message, expected=expected, hint=hint))
 
 
 _LISTED = (
@@ -90,8 +87,8 @@ def _note_missing_weights(question: _Question[_QuestionParams, _ResultT]) -> _Qu
     def asked(release: Release, /, *args: _QuestionParams.args, **keys: _QuestionParams.kwargs) -> _ResultT:
         if not release.weights_inside:
             return question(release, *args, **keys)
-        found = question(replace(release, unweighted=None), *args, **keys)
-        release.speaks_of(found.target)
+        found = question(replace(release, withheld_design=None), *args, **keys)
+        release.resolve_target(found.target)
         return replace(found, weights_inside=True)
 
     return asked
@@ -122,8 +119,8 @@ class Release:
         estimators: that tables may be estimated by, besides the unbiased one.
         design: of the survey that the records are a sample of, by which the population is estimated; None for a simple
             random sample.
-        unweighted: what is known of the design of a survey whose weights the publisher kept: nothing is estimated of
-            its population by this alone. None of any other release.
+        withheld_design: the design of a survey, without the weights, which the publisher withheld: it does not suffice
+            for estimates of the population. None for any other release.
     """
 
     folder: Path
@@ -132,7 +129,7 @@ class Release:
     data: DataFile
     estimators: Estimators = field(default_factory=lambda: ESTIMATORS, repr=False)
     design: Design | None = field(default=None, kw_only=True)
-    unweighted: Design | None = field(default=None, kw_only=True)
+    withheld_design: Design | None = field(default=None, kw_only=True)
 
     @property
     def records(self) -> int:
@@ -152,7 +149,7 @@ class Release:
     @property
     def weights_inside(self) -> bool:
         """Return whether the survey's weights are lacking, so that nothing can be said of its population."""
-        return self.design is None and self.unweighted is not None
+        return self.design is None and self.withheld_design is not None
 
     def domain(self, column: str) -> tuple[Value, ...]:
         """Return the original categories of a released column, in domain order.
@@ -190,7 +187,7 @@ class Release:
         """
         from rrpolicy.estimate.survey.design import state_design
 
-        known = self.design or self.unweighted
+        known = self.design or self.withheld_design
         if self.weights_inside and weight is None and totals is None:
             raise PolicyError(WEIGHTS_INSIDE)
         return replace(self, design=state_design(self.columns, known, weight, strata, clusters, totals, alone))
@@ -199,7 +196,7 @@ class Release:
         """Return the release as a table of records, of equal weight; of the population a simple random sample."""
         return replace(self, design=None)
 
-    def speaks_of(self, target: Target | None) -> Target:
+    def resolve_target(self, target: Target | None) -> Target:
         """Return what estimates speak of, unless that is said: the population where a design is known.
 
         Raises:
@@ -246,8 +243,8 @@ class Release:
                 do not determine the count; RR278 if there is no such estimator.
         """
         if spread:
-            return self.inside().crosstab(by, where, target, level, estimator=estimator)
-        target = self.speaks_of(target)
+            return self.disaggregate().crosstab(by, where, target, level, estimator=estimator)
+        target = self.resolve_target(target)
         if estimator != MOMENT:
             refuse_design(self, f"the estimator {estimator!r}")
         if estimator != MOMENT and estimator not in self.estimators:
@@ -297,9 +294,9 @@ class Release:
         refuse_design(self, "a change between tables")
         return change(self, earlier, by, where, level, unchanged)
 
-    def inside(self) -> Release:
+    def disaggregate(self) -> Release:
         """Return the release with generalised columns counted by the original categories inside their labels."""
-        return replace(self, columns=self.columns.inside())
+        return replace(self, columns=self.columns.disaggregate())
 
     @_note_missing_weights
     @_note_missing_values
@@ -326,7 +323,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.cube import cube
 
-        return cube(self.inside() if spread else self, by, where, self.speaks_of(target), level)
+        return cube(self.disaggregate() if spread else self, by, where, self.resolve_target(target), level)
 
     @_note_missing_weights
     @_note_missing_values
@@ -362,12 +359,81 @@ class Release:
             PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR532 for values
                 or limits that do not fit its categories.
         """
-        from rrpolicy.estimate.sums.category_values import with_category_values
-        from rrpolicy.estimate.sums.means import mean
+        from rrpolicy.estimate.sums.means import Means, estimate_numbers
 
-        release, name = (self, value) if values is None else with_category_values(self, value, values)
-        by, target = [by] if isinstance(by, str) else by, self.speaks_of(target)
-        return mean(release, name, by, where, target=target, level=level, limits=limits)
+        target = self.resolve_target(target)
+        return estimate_numbers(Means, self, value, by, where, target=target, level=level, values=values, limits=limits)
+
+    @_note_missing_weights
+    @_note_missing_values
+    def totals(
+        self,
+        value: str,
+        by: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        target: Target | None = None,
+        level: float = LEVEL,
+        values: Mapping[Value, float | None] | None = None,
+        limits: Limits = (None, None),
+    ) -> Totals:
+        """Estimate totals of a column of numbers by groups: weighted sums, unbiased; intervals are normal.
+
+        Records without a number are left out. Of bins, low and high allow for both edges, as for `mean`.
+
+        Args:
+            value: as for `mean`.
+            by: as for `crosstab`.
+            where: as for `crosstab`.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+            values: as for `mean`.
+            limits: as for `mean`.
+
+        Raises:
+            PolicyError: as `mean`.
+        """
+        from rrpolicy.estimate.sums.means import Totals, estimate_numbers
+
+        target = self.resolve_target(target)
+        return estimate_numbers(
+            Totals, self, value, by, where, target=target, level=level, values=values, limits=limits
+        )
+
+    @_note_missing_weights
+    @_note_missing_values
+    def shares(
+        self,
+        by: Sequence[str] | str = (),
+        within: Sequence[str] | str = (),
+        where: str | None = None,
+        *,
+        part: str | None = None,
+        target: Target | None = None,
+        level: float = LEVEL,
+    ) -> Shares:
+        """Estimate shares of larger groups that lie in smaller ones: ratios of corrected counts, by the same records.
+
+        `shares("disease", within="sex")` gives the distribution of the disease in each sex,
+        `shares(within="sex", part="disease = 'flu'")` the share with flu in each sex. Intervals are Fieller's; where
+        nothing was randomised they are Wilson's.
+
+        Args:
+            by: names of category columns that the smaller groups are formed by; those of `within` may be left out.
+            within: names of those that the larger groups are formed by; none for all records.
+            where: as for `crosstab`; it holds for both groups.
+            part: a condition on the records of the smaller groups alone.
+            target: as for `crosstab`.
+            level: as for `crosstab`.
+
+        Raises:
+            PolicyError: as `crosstab`; RR288 where labels of a column are cut and another one was randomised.
+        """
+        from rrpolicy.estimate.sums.shares import shares
+
+        by, within = ([names] if isinstance(names, str) else list(names) for names in (by, within))
+        smaller = [*(name for name in within if name not in by), *by]
+        return shares(self, smaller, within, where=where, part=part, target=self.resolve_target(target), level=level)
 
     @_note_missing_weights
     @_note_missing_values
@@ -411,17 +477,17 @@ class Release:
         """
         from rrpolicy.estimate.association.association import association, find_measure
 
-        target = self.speaks_of(target)
+        target = self.resolve_target(target)
         names = [measure] if isinstance(measure, str) else measure
         measures = None if names is None else [find_measure(name) for name in names]
         if deflate:
             refuse_design(self, "`deflate`")
         if spread:
-            from rrpolicy.estimate.association.uniform_within import spread_association
+            from rrpolicy.estimate.association.association import spread_association
 
             table = self.crosstab([row, column], where, target, level, spread=True)
             if table.biased:
-                return spread_association(self.inside(), table, measures, present)
+                return spread_association(self.disaggregate(), table, measures, present)
         return association(
             self,
             row,
@@ -471,7 +537,7 @@ class Release:
         """
         from rrpolicy.estimate.models.regression import regression
 
-        return regression(self, formula, family, success, where, self.speaks_of(target), level)
+        return regression(self, formula, family, success, where, self.resolve_target(target), level)
 
     def independence(self, row: str, column: str, where: str | None = None, method: str | None = None) -> Independence:
         """Test whether two columns are independent in the population that the table is a sample of.
@@ -494,7 +560,7 @@ class Release:
         """
         from rrpolicy.estimate.association.independence import independence
 
-        self.speaks_of("population")
+        self.resolve_target("population")
         if method in {"released", "score", "wald"}:
             refuse_design(self, f"the test {method!r}")
         return independence(self, row, column, where, method)
@@ -544,7 +610,7 @@ class Release:
             where=where,
             longest=longest,
             present=present,
-            target=self.speaks_of(target),
+            target=self.resolve_target(target),
             level=level,
         )
 
@@ -578,7 +644,7 @@ class Release:
 
         refuse_design(self, "a question about association rules")
         asked = [rules] if isinstance(rules, str) else rules
-        return named_rules(self, asked, where=where, target=self.speaks_of(target), level=level)
+        return named_rules(self, asked, where=where, target=self.resolve_target(target), level=level)
 
     def replicates(self, by: Sequence[str] | str, where: str | None = None) -> Replicates:
         """Return the corrected table with replicate weights, from which any survey package computes right errors.
@@ -597,7 +663,7 @@ class Release:
         """
         from rrpolicy.estimate.sums.replicates import replicates
 
-        self.speaks_of("population")
+        self.resolve_target("population")
         return replicates(self, [by] if isinstance(by, str) else by, where)
 
     @_note_missing_values
@@ -614,7 +680,7 @@ class Release:
         from rrpolicy.estimate.association.loglinear import loglinear
 
         refuse_design(self, "a loglinear model")
-        self.speaks_of("population")
+        self.resolve_target("population")
         return loglinear(self, formula, where)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -678,7 +744,7 @@ class Release:
         """
         from rrpolicy.estimate.query.answer import answer
 
-        return answer(self, sql, self.speaks_of(target), level, tables, limits)
+        return answer(self, sql, self.resolve_target(target), level, tables, limits)
 
     def bootstrap(self, question: Callable[[Release], Result], draws: int = 999, seed: int = 0) -> Bootstrapped:
         """Ask a question again of releases that are drawn from the likeliest original table, for errors and intervals.
@@ -698,7 +764,7 @@ class Release:
             PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
                 matrix; else as the question.
         """
-        from rrpolicy.estimate.bootstrap.bootstrap import bootstrap
+        from rrpolicy.estimate.bootstrap import bootstrap
 
         refuse_design(self, "a bootstrap of randomisation")
         return bootstrap(self, question, draws, seed)
@@ -745,7 +811,7 @@ class Release:
         (table,) = tables(self, by, [by], where, condition, target=target, level=level)
         return table
 
-    def certain(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
+    def lower_bounds(self, axes: Sequence[AxisWeights], condition: Condition) -> Array | None:
         """Return, by released cells of the axes, the records that are certain to satisfy a condition.
 
         None where all that is counted is unbiased; NaN where values besides may have been exchanged: then nothing is.
@@ -759,12 +825,12 @@ class Release:
         cells = weigh_groups(axes, others, codes, len(n))
         return cells.sums(n * (cells.weight >= 1).astype(float)) * (np.nan if exchanged else 1.0)
 
-    def reading(self, names: Iterable[str]) -> Release:
+    def for_columns(self, names: Iterable[str]) -> Release:
         """Return the release as it is read for a question that names these columns alone."""
         del names
         return self
 
-    def moments(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
+    def weight_sums(self, axes: Sequence[AxisWeights], condition: Condition) -> tuple[Array, Array, Array]:
         """Return, by released cells of the axes, sums of w, w^2 and of records, w the weight of the condition."""
         others = ungrouped_condition_axes(axes, condition)
         codes, n = count(self.data, [*axes, *(axis for axis, _ in others)], condition.filter, condition.parameters)

@@ -11,9 +11,7 @@ from rrpolicy.channels.table import Column
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.columns import kind_of
 from rrpolicy.estimate.opening import with_engine_type
-from rrpolicy.estimate.uncorrected.conditions import MatrixKnowledge
-from rrpolicy.estimate.uncorrected.release_validity import what_holds_of_columns
-from rrpolicy.estimate.uncorrected.validity_table import MEANING, NOTE
+from rrpolicy.estimate.uncorrected.release_validity import MEANING, NOTE, MatrixKnowledge, what_holds_of_columns
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.weights import WeightFile, decoder_weights, weight_files
 from rrpolicy.formats.format import CORE_FORMATS, Format
@@ -152,7 +150,7 @@ def _withheld_context(manifest: Manifest, columns: Sequence[Column]) -> dict[str
         "kept": kept,
         "plain": plain,
         "counted": [column.name for column in columns if column.name in plain and column.labels],
-        "held": what_holds_of_columns(plain, [MatrixKnowledge.told(part) for part in manifest.withheld]),
+        "held": what_holds_of_columns(plain, [MatrixKnowledge.withheld(part) for part in manifest.withheld]),
         "meaning": MEANING,
         "note": NOTE,
         "lists": [],

@@ -13,7 +13,7 @@ from rrpolicy.errors import DataError, Problem
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 def engine_type(column: Column) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 class CsvFormat:

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.connect import engine
+from rrpolicy.engine.db_file_safety import create_table_sql, unexpected_contents
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import TableWriter, UnlikeSpecError
 from rrpolicy.formats.rows import decode_dictionary, repeat_values
-from rrpolicy.source.duckdb.db_file_safety import create_table_sql, unexpected_contents
 
 if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 class DuckDBFormat:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.table import Column, TableSpec
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 ROWS_PER_GROUP = 1 << 20
 """Maximum number of rows that a writer receives in one call."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.table import TableSpec
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 class SplitFileWriter:

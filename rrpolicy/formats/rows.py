@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.table import TableSpec
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 
 def join_batches(parts: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

@@ -16,12 +16,11 @@ from typing import ClassVar, Literal
 from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.decoders import Decoder, WithheldDecoder
 from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.declarations import DesignPart, Governance, Role
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import Governance
-from rrpolicy.policy.model import DesignPart, Role
 from rrpolicy.serialization.fields import SPARSE
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import record

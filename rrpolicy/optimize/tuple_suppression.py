@@ -29,10 +29,10 @@ from rrpolicy.errors import Place, Problem, RequirementError
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.mechanism import Task
     from rrpolicy.policy.model import Attribute, Requirement
     from rrpolicy.privacy.model import Assessor
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 Histogram: TypeAlias = "list[int]"

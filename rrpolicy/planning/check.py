@@ -16,6 +16,7 @@ from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.self_check import check_protocols
 from rrpolicy.channels.undisclosed_channel import withholding_obstacle
+from rrpolicy.declarations import Role, Waiver
 from rrpolicy.errors import GatedResult, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
@@ -38,9 +39,8 @@ from rrpolicy.planning.waivers import (
     split_warnings,
 )
 from rrpolicy.plugin_errors.type_checks import check_return_type
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.identity import entry_identities
-from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, conclude
 from rrpolicy.registry import Registry
 from rrpolicy.source.names import SENSITIVE_WORDS, contains_word, likely_missing_codes

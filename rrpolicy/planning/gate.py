@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import BOUND_WORDS, CONDITION, UNCHECKED, Finding, Standing, UtilityFinding, Verdict
@@ -21,7 +22,6 @@ from rrpolicy.planning.waivers import (
     split_warnings,
     warning_id,
 )
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade

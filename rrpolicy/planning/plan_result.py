@@ -19,6 +19,7 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
 )
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Governance
 from rrpolicy.errors import DataError, GatedResult, Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
@@ -30,7 +31,6 @@ from rrpolicy.planning.gate import Decision, gate
 from rrpolicy.planning.ledger_account import Account, BudgetCheck
 from rrpolicy.planning.plan import Plan, make_plan
 from rrpolicy.planning.waivers import REVIEW_REMARKS, Terms, warning_id
-from rrpolicy.policy.governance import Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.serialization.fields import UNWRITTEN, document_key

@@ -26,8 +26,8 @@ from rrpolicy.source.sampling_units import SamplingUnits
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Array
     from rrpolicy.privacy.dependence import Columns, Dependence
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 

@@ -11,6 +11,13 @@ from dataclasses import field
 from datetime import date, datetime
 from itertools import permutations
 
+from rrpolicy.declarations import (
+    ASSOCIATION_PREFIX,
+    REVIEW_KEY,
+    WARNING_PREFIX,
+    Governance,
+    Waiver,
+)
 from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
 from rrpolicy.frozen_dataclass import frozen
@@ -22,7 +29,6 @@ from rrpolicy.planning.review_points import (
     SURVEY_DESIGN_REMARK,
     UNIQUE_VALUE_REMARK,
 )
-from rrpolicy.policy.governance import ASSOCIATION_PREFIX, REVIEW_KEY, WARNING_PREFIX, Governance, Waiver
 from rrpolicy.policy.identity import association_id, entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import choices_text, suggest

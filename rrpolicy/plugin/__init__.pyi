@@ -69,8 +69,8 @@ from rrpolicy.policy.model import (
     Policy as Policy,
     Reading as Reading,
     Requirement as Requirement,
-    Role as Role,
 )
+from rrpolicy.declarations import Role as Role
 from rrpolicy.policy.rational import Rational as Rational
 from rrpolicy.privacy.classes.grouping import (
     equivalence_classes as equivalence_classes,

@@ -16,7 +16,7 @@ from rrpolicy.channels.sampling.variates import Parts as Parts
 from rrpolicy.errors import Place as Place, RRPolicyError as RRPolicyError
 from rrpolicy.estimate.release import Release as Release
 from rrpolicy.finding import Bound as Bound, Profile as Profile, ValueTable as ValueTable
-from rrpolicy.policy.governance import (
+from rrpolicy.declarations import (
     Change as Change,
     Context as Context,
     Governance as Governance,
@@ -25,7 +25,6 @@ from rrpolicy.policy.governance import (
 from rrpolicy.policy.model import (
     Bins as Bins,
     CsvSettings as CsvSettings,
-    DesignPart as DesignPart,
     Gate as Gate,
     LedgerSettings as LedgerSettings,
     MechanismChoice as MechanismChoice,
@@ -34,6 +33,7 @@ from rrpolicy.policy.model import (
     ReleaseSettings as ReleaseSettings,
     SourceSettings as SourceSettings,
 )
+from rrpolicy.declarations import DesignPart as DesignPart
 from rrpolicy.privacy.classes.class_model import (
     ClassModel as ClassModel,
     ModelWording as ModelWording,
@@ -80,7 +80,10 @@ from rrpolicy.report import (
     UtilityRow as UtilityRow,
 )
 from rrpolicy.report import Fact as Fact
-from rrpolicy.source.counts import Array as Array, Codes as Codes, Counts as Counts, Ints as Ints
+from rrpolicy.counts import Array as Array
+from rrpolicy.counts import Codes as Codes
+from rrpolicy.counts import Counts as Counts
+from rrpolicy.counts import Ints as Ints
 from rrpolicy.source.duckdb.files import Pinned as Pinned
 from rrpolicy.source.duckdb.snapshot import Held as Held
 from rrpolicy.source.units import Units as Units

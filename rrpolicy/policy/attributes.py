@@ -12,13 +12,14 @@ from itertools import pairwise
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical_json import Value, category_text, same_category
+from rrpolicy.declarations import DesignPart, Role, category_weight
 from rrpolicy.errors import Problem
 from rrpolicy.numbers import exact_number
 from rrpolicy.policy.directions import REJECT_VALUE
 from rrpolicy.policy.file import AttributeTable, category, moment_text
 from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.hierarchy import HierarchyError, hierarchy_categories, read_hierarchy
-from rrpolicy.policy.model import Attribute, Bins, DesignPart, Role, category_weight, intervals
+from rrpolicy.policy.model import Attribute, Bins, intervals
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml, suggest
 

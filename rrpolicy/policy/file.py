@@ -15,9 +15,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 from pydantic_core import PydanticCustomError
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.declarations import DesignPart
 from rrpolicy.escaping.formulas import ESCAPE_CONVENTION, Handling
 from rrpolicy.policy.directions import RELAXABLE_KEYS
-from rrpolicy.policy.model import MAX_UNIT_RECORDS, DesignPart
+from rrpolicy.policy.model import MAX_UNIT_RECORDS
 from rrpolicy.policy.rational import Rational
 
 POLICY_SCHEMA_VERSION = 1

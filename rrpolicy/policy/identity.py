@@ -14,9 +14,9 @@ from urllib.parse import quote
 from pydantic import BaseModel
 
 from rrpolicy.canonical_json import category_text
+from rrpolicy.declarations import ASSOCIATION_PREFIX
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.directions import DIRECTION_RULES
-from rrpolicy.policy.governance import ASSOCIATION_PREFIX
 from rrpolicy.policy.model import Gate, Policy, Requirement
 
 _SYNTAX = frozenset("%?&=,#")

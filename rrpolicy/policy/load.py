@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rrpolicy.declarations import Change, Context, Governance, Waiver
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
 from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
 from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri
-from rrpolicy.policy.governance import Change, Context, Governance, Waiver
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.resolve import CatalogueFinder, Resolver, settings_of
 from rrpolicy.policy.tree.document import Node

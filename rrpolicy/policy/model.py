@@ -6,10 +6,8 @@ Plain frozen data. `rrpolicy.policy.load.load_policy` makes it; nothing downstre
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import field
-from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Generic, Literal, TypeAlias
 
@@ -17,6 +15,7 @@ from pydantic import BaseModel
 from typing_extensions import TypeVar
 
 from rrpolicy.canonical_json import Json, Value, canonical, digest
+from rrpolicy.declarations import DesignPart, Governance, Role
 from rrpolicy.errors import Place
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
@@ -24,7 +23,6 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import exact_number
 from rrpolicy.policy.error_key import offending_key
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.policy.governance import Governance
 from rrpolicy.serialization.fields import SPARSE, UNWRITTEN
 from rrpolicy.serialization.reading import read
 from rrpolicy.serialization.writing import plain, record
@@ -32,36 +30,8 @@ from rrpolicy.serialization.writing import plain, record
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 
 
-DesignPart: TypeAlias = Literal["weight", "stratum", "cluster"]
-"""The part of a column in the design of a survey; see `Attribute`."""
 Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
 """The relation between the people of a release and those of earlier ones; see `LedgerSettings`."""
-
-
-class Role(StrEnum):
-    """An attribute's kind of information for an attacker; the terms of ISO/IEC 20889."""
-
-    IDENTIFIER = "identifier"
-    EXCLUDED = "excluded"
-    QUASI_IDENTIFIER = "quasi-identifier"
-    SENSITIVE = "sensitive"
-    INSENSITIVE = "insensitive"
-
-    @property
-    def dropped(self) -> bool:
-        """Whether the column is never released."""
-        return self in {Role.IDENTIFIER, Role.EXCLUDED}
-
-    @property
-    def meaning(self) -> str:
-        """Return the meaning of the role, in a sentence."""
-        return {
-            Role.IDENTIFIER: "Tells one unit (a person, a household) from another; it is never released.",
-            Role.EXCLUDED: "Stands in the table and is never released.",
-            Role.QUASI_IDENTIFIER: "What others may know of a person, and find that person's record by.",
-            Role.SENSITIVE: "What nobody should learn of a person from the release.",
-            Role.INSENSITIVE: "Neither known to others nor harmful to learn: it is released as it is.",
-        }[self]
 
 
 @frozen
@@ -95,38 +65,10 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
 
 
-_INTERVAL = re.compile(r"\[([^,]+), ([^,]+)[)\]]")
-
-
-def interval_edges(label: Value) -> tuple[float, float] | None:
-    """Return the edges of a bin of numbers from its label by `intervals`; None for any other label."""
-    told = _INTERVAL.fullmatch(label) if isinstance(label, str) else None
-    try:
-        low, high = map(float, told.groups()) if told else (math.nan, math.nan)
-    except ValueError:
-        return None
-    return (low, high) if low < high else None
-
-
-ROUNDING_TOLERANCE = 1e-6
-"""The share of the population by which known totals of different columns may differ: published ones are rounded."""
-
-
 ROW_UNIT = "each row"
 """The value of `unit`, in place of a column's name, that protects each row by itself."""
 MAX_UNIT_RECORDS = 1000
 """The most records per unit that a policy may permit."""
-MAX_WEIGHT = 2.0**53
-"""The largest weight: beyond it doubles count no people, and sums of powers of weights are infinite."""
-
-
-def category_weight(category: Value) -> float | None:
-    """Return the size of a weight: a number, or a label that spells one; None if it is none from 0 to the largest."""
-    try:
-        size = float(category) if not isinstance(category, bool) else math.nan
-    except ValueError:
-        return None
-    return size if 0 <= size <= MAX_WEIGHT else None
 
 
 @frozen

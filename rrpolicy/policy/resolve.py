@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.canonical_json import Value, canonical, digest, exact, same_category
+from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
 from rrpolicy.numbers import fixed_number
@@ -26,7 +27,6 @@ from rrpolicy.policy.file import (
 )
 from rrpolicy.policy.folder.root import Root, counts_uri
 from rrpolicy.policy.model import (
-    ROUNDING_TOLERANCE,
     ROW_UNIT,
     Attribute,
     CsvSettings,
@@ -36,7 +36,6 @@ from rrpolicy.policy.model import (
     ReferenceSettings,
     ReleaseSettings,
     Requirement,
-    Role,
     SourceSettings,
 )
 from rrpolicy.policy.policy_decoding import Catalogue

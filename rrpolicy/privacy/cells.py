@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import number_rows
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

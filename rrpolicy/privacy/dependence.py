@@ -26,18 +26,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rrpolicy.channels.decoders import RecodeDecoder
+from rrpolicy.counts import number_rows, rank_codes
+from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.association import rank_groups
 from rrpolicy.privacy.epsilon.scope_loss import DOUBTFUL_CRAMERS_V
-from rrpolicy.source.counts import number_rows, rank_codes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.policy.model import Attribute, Policy, Requirement
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
     Set: TypeAlias = tuple[str, ...]

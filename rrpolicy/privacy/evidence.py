@@ -19,13 +19,14 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Axis, Posterior, Transition
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.cells import context_numbers, equal_row_runs, occupied_cells
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -22,8 +22,8 @@ from rrpolicy.policy.model import Attribute, Policy, Requirement
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.classes.histograms import Classes, Mask
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)

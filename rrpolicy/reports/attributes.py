@@ -21,10 +21,11 @@ from rrpolicy.channels.decoders import (
     Rows,
     WithheldDecoder,
 )
+from rrpolicy.declarations import DesignPart, Role
 from rrpolicy.finding import Origin
 from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
 from rrpolicy.numbers import figure, out_of_hundred, percent, plain_number, rational
-from rrpolicy.policy.model import Attribute, DesignPart, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.report import AttributePanel, Fact, MatrixPanel
 
 AttributeT = TypeVar("AttributeT", ReleasedAttribute, Attribute)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rrpolicy.policy.governance import Context, Governance
+from rrpolicy.declarations import Context, Governance
 from rrpolicy.report import Fact, Letterhead
 
 MODELS = {

@@ -6,12 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.decoders import AdditionDecoder
+from rrpolicy.declarations import WARNING_PREFIX, Role
 from rrpolicy.escaping.printable import condense_sentences, shortened_names
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.numbers import NO_LIMIT, at_most_in_hundred, figure
 from rrpolicy.planning.waivers import REVIEW_REMARKS, warning_id
-from rrpolicy.policy.governance import WARNING_PREFIX
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import includes_sensitive_knowledge
 from rrpolicy.reports.attributes import AttributeT, unmodified_attributes
 from rrpolicy.reports.key_figures import (
@@ -25,9 +24,9 @@ from rrpolicy.wording import MEASURED, VERDICT_WORDS, all_met_sentence, counted,
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
+    from rrpolicy.declarations import Governance
     from rrpolicy.finding import Finding
     from rrpolicy.mechanism import Remark
-    from rrpolicy.policy.governance import Governance
     from rrpolicy.report import FindingRow, ProtectionPanel, UtilityRow
 
 MOST_IDS = 4

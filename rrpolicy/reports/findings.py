@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import (
@@ -18,7 +19,6 @@ from rrpolicy.finding import (
     Verdict,
 )
 from rrpolicy.numbers import Direction, distinguishable_number, rational
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.privacy.model import EVERY_MODEL
 from rrpolicy.report import CompanionRow, Fact, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.wording import COMPANION_DIGITS, limit_direction, margin_text, measure_words, used_share_of_limit

@@ -12,6 +12,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from rrpolicy.declarations import Role
 from rrpolicy.finding import MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import (
@@ -23,7 +24,6 @@ from rrpolicy.numbers import (
     percentage_points,
     up_to_percent,
 )
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.report import Tile
 from rrpolicy.reports.attributes import unmodified_attributes

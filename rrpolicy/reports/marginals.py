@@ -29,10 +29,10 @@ from rrpolicy.report import MarginalPanel, MarginalRow, ReleasedSet, SetPanel
 from rrpolicy.reports.attributes import category_label
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights
     from rrpolicy.estimate.weights.recode import RecodeWeights
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 
@@ -198,7 +198,7 @@ def reconstructed_crosstab(axis: AxisWeights, counts: Array, records: int) -> Cr
         second_moment=axis.contract(counts, 0, None, 2),
         support=axis.support(counts, 0, None),
         method=METHOD if axis.unbiased else UNIFORM_SPREAD_METHOD,
-        certain=None if axis.unbiased else axis.within(counts, 0, None),
+        lower_bounds=None if axis.unbiased else axis.within(counts, 0, None),
     )
 
 

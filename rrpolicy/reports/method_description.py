@@ -13,9 +13,9 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
+from rrpolicy.declarations import Role
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import figure, percent_range
-from rrpolicy.policy.model import Role
 from rrpolicy.report import Fact
 from rrpolicy.reports.attributes import (
     GENERALISED,

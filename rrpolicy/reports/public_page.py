@@ -7,6 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.printable import command_line
 from rrpolicy.estimate.sums.precision import Precision, precision
@@ -16,7 +17,6 @@ from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
 from rrpolicy.numbers import figure, percentage_points_up
-from rrpolicy.policy.model import Role
 from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.method_description import COLLECTED, TEST, exact_columns, protection_facts

@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rrpolicy.declarations import Governance, Role
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE_FORMATS, Formats
@@ -14,8 +15,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import figure
-from rrpolicy.policy.governance import Governance
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.report import Fact, FindingRow, Report, Section, UtilityRow
 from rrpolicy.reports.alternatives import AlternativesRecord, alternatives

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.counts import Counts, tabulate
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL_CODE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Ints
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.source.counts import Ints
 
 MOST = 1 << 20
 """The most cells, surprises included, that are counted in an array."""

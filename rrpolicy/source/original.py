@@ -14,14 +14,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rrpolicy.canonical_json import Json, canonical
+from rrpolicy.counts import Counts, tabulate
+from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import ROUNDING_TOLERANCE, Attribute, Policy, Role
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source import schema_violations
 from rrpolicy.source.cells import CellCounter
-from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 from rrpolicy.source.protocol import MULTIPLICITY, Distributed
 from rrpolicy.source.row_digest import row_digest
@@ -29,7 +30,7 @@ from rrpolicy.source.run_length import BATCH, SystematicSampler, UniqueValueCoun
 from rrpolicy.source.units import Units, count_units
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import DrawnBlock, RecordBlock, Snapshot
 
 JOINT_CELLS = 5_000_000

@@ -13,7 +13,7 @@ from rrpolicy.policy.model import PLAIN, Attribute, Policy, Reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Counts, Ints
+    from rrpolicy.counts import Counts, Ints
     from rrpolicy.source.units import Units
 
 

@@ -11,7 +11,7 @@ from rrpolicy.errors import DataError, Problem
 from rrpolicy.policy.model import Policy, SourceSettings
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
     from rrpolicy.source.original import TableOriginal
 
 HINT = "its columns have the names and the categories of the policy; a view in a database can give it these"

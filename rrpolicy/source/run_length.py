@@ -17,7 +17,7 @@ BATCH = 1 << 16
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
     Mask = npt.NDArray[np.bool_]
 

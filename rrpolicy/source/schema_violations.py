@@ -14,17 +14,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.declarations import MAX_WEIGHT, category_weight
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.numbers import percent, plain_number
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels
-from rrpolicy.policy.model import MAX_WEIGHT, Attribute, Bins, Policy, category_weight
+from rrpolicy.policy.model import Attribute, Bins, Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
     from rrpolicy.source.protocol import Snapshot
 
 SINGLE_SHARE = 0.05

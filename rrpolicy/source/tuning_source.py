@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.counts import Counts, Ints, tabulate
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
-from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.protocol import Original, Source
 from rrpolicy.source.units import Units

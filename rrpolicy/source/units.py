@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT, Role
+from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.names import (
     LINKING_WORDS,

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import category_text
+from rrpolicy.declarations import MAX_WEIGHT
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import MAX_WEIGHT, PLAIN
+from rrpolicy.policy.model import PLAIN
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
 from rrpolicy.privacy.population.individual_risk import individual_risk_finding
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     import duckdb
     import pyarrow as pa
 
+    from rrpolicy.declarations import DesignPart
     from rrpolicy.finding import Finding
-    from rrpolicy.policy.model import DesignPart, Policy
+    from rrpolicy.policy.model import Policy
     from rrpolicy.privacy.classes.class_counts import ClassCounts
     from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.registry import Registry

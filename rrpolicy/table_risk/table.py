@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Json, Value, category_text
+from rrpolicy.declarations import Role
 from rrpolicy.drafting.detection import csv_path, detected_settings, is_csv
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import identifier, literal
@@ -28,7 +29,7 @@ from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.planning.gate import blocking_problems
-from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement, Role
+from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
 from rrpolicy.source.duckdb.delimited import readable_text_file

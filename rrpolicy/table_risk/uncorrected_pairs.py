@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.estimate.uncorrected.conditions import MatrixKnowledge
-from rrpolicy.estimate.uncorrected.release_validity import what_holds_of_pair
-from rrpolicy.estimate.uncorrected.validity_table import Holds
+from rrpolicy.estimate.uncorrected.release_validity import Holds, MatrixKnowledge, what_holds_of_pair
 from rrpolicy.safe_io.tempdirs import scratch_folder
-from rrpolicy.source.counts import Array
 from rrpolicy.source.memory.input_table import InputTable
 from rrpolicy.table_risk.table import TableRiskRequest, open_groupable_table, require_scalar_columns
 

@@ -28,7 +28,7 @@ from rrpolicy.testing.limit_monotonicity import AssessorProbe
 from rrpolicy.testing.memory import similar_tables
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 SMALL = 1e-6

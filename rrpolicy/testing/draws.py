@@ -40,7 +40,7 @@ from rrpolicy.testing.assertions import demand
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

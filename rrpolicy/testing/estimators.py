@@ -23,7 +23,7 @@ from rrpolicy.testing.memory import TableInMemory
 from rrpolicy.testing.policies import open_policy, policy_of
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 DRAWS = 40
 ERRORS = 8

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channels.base import Channel
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, PrivacyModel
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 

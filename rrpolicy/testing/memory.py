@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channels.table import engine_type_of
+from rrpolicy.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
-from rrpolicy.source.counts import Codes, Counts, Ints, tabulate
 from rrpolicy.source.run_length import systematic_sample
 from rrpolicy.source.units import Units
 from rrpolicy.testing.assertions import demand

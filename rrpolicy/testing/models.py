@@ -12,9 +12,10 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.declarations import Role
 from rrpolicy.numbers import figure, percent, plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
-from rrpolicy.policy.model import Attribute, Policy, Role
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.privacy.model import Order, PrivacyModel
 from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand
 from rrpolicy.testing.policies import policy_of

@@ -12,12 +12,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place
 from rrpolicy.planning import policy_opening
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, Role, SourceSettings
+from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.registry import Registry
 
 

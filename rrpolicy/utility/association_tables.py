@@ -30,8 +30,8 @@ from rrpolicy.utility.simulation import (
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.draw_counts import CountedRowSink
     from rrpolicy.utility.simulation import Range
@@ -77,17 +77,17 @@ def _draw_table(pair: EstimatedMarginal, drawn: CountedRowSink, records: int) ->
 def written_pair(release: Release, original: Original, pair: tuple[str, str]) -> Array:
     """Return the same for a written release."""
     columns = [original.policy.attributes[name].release_as or name for name in pair]
-    inside = release.inside()
+    inside = release.disaggregate()
     row, column = (inside.columns.axis(name) for name in columns)
     if row is column and row.randomised and _is_matrix_axis(row):
-        counted, _, _ = inside.moments([row], split(None, inside.columns))
+        counted, _, _ = inside.weight_sums([row], split(None, inside.columns))
         return _written_joint_pair(row, counted, original, pair)
     spread = row is column or isinstance(row, AnatomyWeights) or isinstance(column, AnatomyWeights)
     if spread or not (row.randomised or column.randomised):
         found = estimate_shares(release, original, pair)
         assert found is not None
         return found.shares
-    counted, _, _ = inside.moments([row, column], split(None, inside.columns))
+    counted, _, _ = inside.weight_sums([row, column], split(None, inside.columns))
     return deflate_table(counted, (row, None), (column, None))
 
 

@@ -24,9 +24,9 @@ from rrpolicy.utility.table_metric import Simulation, table_attributes
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel, Layout
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Range
 

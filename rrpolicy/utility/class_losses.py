@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
+from rrpolicy.counts import number_rows
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import number_rows
 from rrpolicy.utility.draw_counts import released_axis_codes
 from rrpolicy.utility.simulation import DrawSettings, EstimatedMarginal, simulate_releases
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 
@@ -93,7 +93,7 @@ def written_rows(release: Release, original: Original, attributes: Sequence[str]
     """Return the rows of a written release; arguments as for `planned_rows`."""
     names = [*attributes, *([] if target is None else [target])]
     known = [original.policy.attributes[name] for name in names]
-    inside = release.inside()
+    inside = release.disaggregate()
     axes = [inside.columns.axis(a.release_as or a.name) for a in known]
     codes, n = count(release.data, axes, "", ())
     return _released_rows(axes, np.column_stack(codes), n, len(attributes))

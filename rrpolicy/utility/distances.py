@@ -31,7 +31,7 @@ from rrpolicy.utility.table_metric import SharesMetric, TableMetricOptions, coun
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 MIN_SHARE = 1e-12

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.decoders import AnatomyDecoder
     from rrpolicy.channels.table import Column, TableSpec
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.weights.base import AxisWeights
-    from rrpolicy.source.counts import Array, Ints
 
     Batches: TypeAlias = Sequence[tuple[pa.RecordBatch, Ints]]
 

@@ -20,8 +20,8 @@ from rrpolicy.utility.metric import Better
 from rrpolicy.utility.table_metric import TableMetric, TableMetricOptions
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.release_estimates import ShareTable
     from rrpolicy.utility.simulation import Figure, Range

@@ -23,8 +23,9 @@ from typing import TYPE_CHECKING, ClassVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.channels.base import Channel, Layout
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.utility.metric import Better
 
 if TYPE_CHECKING:

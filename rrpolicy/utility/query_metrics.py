@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field
 
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Companion
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import Rational
 from rrpolicy.utility.table_metric import (
     SharesMetric,
@@ -37,8 +38,8 @@ from rrpolicy.utility.table_metric import (
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
     from rrpolicy.channels.sampling.prng import Stream
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Figure
 

@@ -14,9 +14,9 @@ from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.table import Crosstab
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 
@@ -54,7 +54,9 @@ def estimate_shares(release: Release, original: Original, attributes: Sequence[s
     table = release.crosstab(columns, spread=True)
     domains = {column: a.domain or () for column, a in zip(columns, known, strict=True)}
     shares = dense_array(table, table.estimate, domains) / release.records
-    squares = None if table.certain is not None else dense_array(table, table.second_moment, domains) / release.records
+    squares = (
+        None if table.lower_bounds is not None else dense_array(table, table.second_moment, domains) / release.records
+    )
     return ShareTable(shares, release.records, None if squares is None else lambda: squares)
 
 

@@ -36,8 +36,8 @@ from rrpolicy.utility.release_estimates import ShareTable
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 T = TypeVar("T")

@@ -13,9 +13,9 @@ from rrpolicy.utility.metric import MOST_CELLS, Better
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel, Layout
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
     from rrpolicy.utility.simulation import Figure, Range
 

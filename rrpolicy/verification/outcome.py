@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.governance import Waiver
 from rrpolicy.serialization.writing import plain
 
 UNSIGNED_CODE = "RR136"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rrpolicy.canonical_json import Json, canonical, file_digest, pretty, record_digest
+from rrpolicy.declarations import REVIEW_KEY, Governance
 from rrpolicy.formats.format import UnlikeSpecError
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.waivers import unwaived_gates
-from rrpolicy.policy.governance import REVIEW_KEY, Governance
 from rrpolicy.policy.model import Policy
 from rrpolicy.safe_io.document import UnreadableError, faults, read_document, read_regular
 from rrpolicy.safe_io.tempdirs import is_disk_full

@@ -20,8 +20,9 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.errors import RequirementError
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.memory import TableInMemory

@@ -31,7 +31,8 @@ from rrpolicy.attacks.target import AttackTarget, count_attack_cells
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.draws import draw_tables

@@ -27,7 +27,8 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.draws import draw_tables
 from rrpolicy.testing.memory import TableInMemory

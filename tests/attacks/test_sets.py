@@ -22,7 +22,8 @@ from rrpolicy.attacks.target import AttackTarget, ListedSets
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.draws import draw_tables

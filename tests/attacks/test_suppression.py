@@ -14,7 +14,8 @@ from rrpolicy.attacks.homogeneity import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import SuppressionChannel
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
 from rrpolicy.testing.draws import draw_tables

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.counts import Counts, Ints, tabulate
 from rrpolicy.policy.model import ReleaseSettings
-from rrpolicy.source.counts import Counts, Ints, tabulate
 from rrpolicy.source.protocol import MULTIPLICITY
 
 

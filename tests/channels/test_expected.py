@@ -25,8 +25,8 @@ from rrpolicy.channels.product.expected_error import (
     weight_norms,
 )
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import Counts, tabulate
 from rrpolicy.errors import DataError
-from rrpolicy.source.counts import Counts, tabulate
 
 F = Fraction
 ROWS = [[F(7, 10), F(1, 5), F(1, 10)], [F(1, 5), F(1, 2), F(1, 5)], [F(1, 10), F(3, 10), F(7, 10)]]

@@ -23,8 +23,8 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeNote,
     OutcomeSubject,
 )
+from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
-from rrpolicy.policy.governance import Waiver
 from tests.ci_reports.conftest import ACCEPT, DP, GATE, PK, ROOT, call
 
 HOSTILE = [

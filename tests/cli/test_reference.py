@@ -69,8 +69,8 @@ def test_explain_knows_every_name_that_policies_use(capsys):
 
 def test_explain_knows_every_key_and_role_of_the_schema(capsys):
     from rrpolicy.cli.text.name_descriptions import tables
+    from rrpolicy.declarations import Role
     from rrpolicy.discovery import load_registry
-    from rrpolicy.policy.model import Role
     from rrpolicy.policy.schema import json_schema
 
     keys = {key.name for table in tables(json_schema(load_registry(()).catalogue)) for key in table.keys}

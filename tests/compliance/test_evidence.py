@@ -13,7 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.compliance.citations import CITATIONS
 from rrpolicy.compliance.evidence import load_regime, regime_names
-from rrpolicy.policy.governance import Context
+from rrpolicy.declarations import Context
 
 
 def test_python_gathers_as_often_as_it_is_asked(bundles):

@@ -17,8 +17,8 @@ import pytest
 
 from rrpolicy.canonical_json import file_digest, record_digest
 from rrpolicy.channels.decoders import Decoder
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 
 DIGEST = "sha256:" + "0" * 64
 

@@ -232,7 +232,7 @@ def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_los
     """At independence, nominal 5 %: the corrected chi-square rejects half the time."""
     from scipy.special import chdtrc
 
-    from rrpolicy.estimate.association.independence import _rao_scott_test, _wald_test, released_table_test
+    from rrpolicy.estimate.association.independence import corrected_table_test, released_table_test
     from rrpolicy.estimate.association.two_way_table import TwoWayTable
 
     rng = np.random.default_rng(12)
@@ -252,8 +252,8 @@ def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_los
         chi2 = MEASURES["chi2"].of(table.estimate)[0]
         p_values = [
             released_table_test(("a", "b"), None, x.reshape(2, 2)).p_value,
-            _wald_test(("a", "b"), None, table).p_value,
-            _rao_scott_test(("a", "b"), None, table, n - 1, observed=False).p_value,
+            corrected_table_test(("a", "b"), None, table, "wald").p_value,
+            corrected_table_test(("a", "b"), None, table, "rao-scott", degrees=n - 1).p_value,
             float(chdtrc(1, chi2)),
         ]
         rejected += np.array(p_values) < 0.05
@@ -268,7 +268,7 @@ def test_the_level_of_the_default_holds_where_columns_were_randomised_together_a
     """Three categories by three, expected cells from .5 people on, nominal 5 and 1 %; Wald's test is caught."""
     from scipy.stats import binom
 
-    from rrpolicy.estimate.association.independence import _score_test, _wald_test
+    from rrpolicy.estimate.association.independence import corrected_table_test
     from rrpolicy.estimate.association.two_way_table import TwoWayTable
 
     rng = np.random.default_rng(14)
@@ -285,9 +285,8 @@ def test_the_level_of_the_default_holds_where_columns_were_randomised_together_a
             tuple("012"), tuple("012"), estimate.reshape(3, 3), x.reshape(3, 3),
             {"population": covariance, "table": covariance}, np.zeros((3, 3), dtype=bool),
         )  # fmt: skip
-        p_values.append(
-            (_score_test(("a", "b"), None, table, products, n).p_value, _wald_test(("a", "b"), None, table).p_value)
-        )
+        score = corrected_table_test(("a", "b"), None, table, "score", products=products, records=n)
+        p_values.append((score.p_value, corrected_table_test(("a", "b"), None, table, "wald").p_value))
 
     score, wald = np.array(p_values).T
     assert np.isnan(score).mean() < 0.15, "a category is estimated to be empty"
@@ -323,7 +322,7 @@ def test_the_level_holds_in_clusters_that_were_randomised_and_not_where_they_are
     """40 clusters of 50 people, alike in both columns and independent in all: three categories by two, nominal 5 %."""
     from scipy.stats import binom
 
-    from rrpolicy.estimate.association.chi_square import rao_scott
+    from rrpolicy.estimate.association.independence import rao_scott
 
     rng = np.random.default_rng(13)
     clusters, people, draws = 40, 50, 2000

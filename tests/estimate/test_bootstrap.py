@@ -10,7 +10,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.bootstrap.bootstrap import draw_released, round_to_total
+from rrpolicy.estimate.bootstrap import draw_released, round_to_total
 
 
 @pytest.fixture
@@ -60,14 +60,14 @@ def test_the_errors_of_unbiased_counts_are_those_of_the_formula(survey, target):
     for by, where in (("a", None), (["a", "b"], "c = 'in'"), ("a", "b = 'yes'")):
         found = release.bootstrap(lambda r, by=by, where=where: r.crosstab(by, where, target), draws=600, seed=3)
         table = release.crosstab(by, where, target)
-        (counts,) = found.measured
+        (counts,) = found.quantities
         assert counts.estimate == pytest.approx(table.estimate.reshape(-1))
         assert counts.errors[target] == pytest.approx(table.se(target).reshape(-1), rel=0.16)
         ends, normal = counts.ends(0.95, target), table.conf_int(0.95, target)
         assert np.abs(ends - normal).max() < 0.5 * table.se(target).max()
     measured = release.bootstrap(lambda r: r.association("a", "b", ["cramers_v", "chi2"], target=target), 600)
     own = release.association("a", "b", ["cramers_v", "chi2"], target=target)
-    assert measured.measured[0].errors[target] == pytest.approx(own.se(target), rel=0.2)
+    assert measured.quantities[0].errors[target] == pytest.approx(own.se(target), rel=0.2)
 
 
 @pytest.mark.slow
@@ -77,7 +77,7 @@ def test_intervals_of_other_estimators_cover(survey):
     for seed in range(100):
         release, true = survey(400, shares=(0.6, 0.37, 0.03), name=f"r{seed}", seed=seed)
         found = release.bootstrap(lambda r: r.crosstab("a", estimator="em", level=0.9), draws=99, seed=seed)
-        (counts,) = found.measured
+        (counts,) = found.quantities
         ends = counts.ends(0.9, "table")
         hits += (ends[:, 0] <= true) & (true <= ends[:, 1])
     # 5.4 standard errors of a share of 0.9 in 100

@@ -29,7 +29,7 @@ def generalised(made, publish, records, name):
     axes.append(made.Axis(carried, (made.column("hours", [], "carried", "DOUBLE"),), []))
     columns = {c: [row[i] for row in records] for i, c in enumerate(("town", "age", "ill", "hours"))}
     columns["hours"] = [None if h is None else float(h) for h in columns["hours"]]
-    return rrpolicy.open_release(publish(axes, columns, name=name)).inside()
+    return rrpolicy.open_release(publish(axes, columns, name=name)).disaggregate()
 
 
 def tables(records):

@@ -175,7 +175,7 @@ def test_releases_of_one_series_are_compared(kind, office, capsys):
     found = rrpolicy.compare_estimates([first, second], lambda r: r.crosstab("work"), kind=kind)
 
     assert "share their noise" in found.summary()
-    before, after = (r.crosstab("work").moment for r in (first, second))
+    before, after = (r.crosstab("work").moment_estimate for r in (first, second))
     if kind == "difference":
         apart = [r.crosstab("work").se() for r in (first, second)]
         assert found.to_frame()["estimate"].tolist() == pytest.approx((after - before).tolist())
@@ -262,7 +262,7 @@ def test_counts_of_sets_are_compared_with_counts_of_generalised_records(office):
         rrpolicy.release(office / "p.toml", office / name)
     sets, classes = (rrpolicy.open_release(office / name) for name in kinds)
     counted = [r.crosstab("sex", "work = 'part'") for r in (sets, classes)]
-    before, after = (table.moment.reshape(-1) for table in counted)
+    before, after = (table.moment_estimate.reshape(-1) for table in counted)
 
     found = classes.change_since(sets, "sex", "work = 'part'")
 

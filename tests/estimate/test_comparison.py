@@ -23,8 +23,8 @@ from rrpolicy.estimate.comparison.combined_intervals import (
 )
 from rrpolicy.estimate.comparison.comparison import _Links
 from rrpolicy.estimate.release import Release
+from rrpolicy.estimate.results.intervals import holm, p_values
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.testing import TableInMemory
 from rrpolicy.testing.draws import draw_release, plan_kit_release
 from tests.estimate.test_regression import EXACT, KEEP, POLICY, channel, people
@@ -74,8 +74,8 @@ def test_variances_of_separate_draws_add_up_and_the_text_says_so():
         releases = some(stack, [people(900, 1), people(900, 2)], KEEP)
         found = rrpolicy.compare_estimates(releases, lambda r: r.crosstab("sex"))
         parts = [release.crosstab("sex") for release in releases]
-    assert found.measured[0].estimate == pytest.approx(parts[1].estimate - parts[0].estimate)
-    assert found.measured[0].errors["table"] ** 2 == pytest.approx(parts[1].se() ** 2 + parts[0].se() ** 2)
+    assert found.quantities[0].estimate == pytest.approx(parts[1].estimate - parts[0].estimate)
+    assert found.quantities[0].errors["table"] ** 2 == pytest.approx(parts[1].se() ** 2 + parts[0].se() ** 2)
     assert "draws of different releases are independent" in found.summary()
     assert found.to_dict()["compared"] == [900, 900]
     assert "<svg" in str(found.plot())
@@ -87,9 +87,9 @@ def test_any_result_can_be_asked_for():
         model = rrpolicy.compare_estimates(releases, lambda r: r.glm("ill ~ sex + age", "binomial"))
         measure = rrpolicy.compare_estimates(releases, lambda r: r.association("sex", "ill", ["phi", "odds_ratio"]))
         slopes = [release.glm("ill ~ sex + age", "binomial") for release in releases]
-    assert model.named_rows()[1][:3] == (("Intercept",), ("sex[T.m]",), ("age",))
-    assert model.measured[0].estimate == pytest.approx(slopes[1].estimate - slopes[0].estimate)
-    assert len(measure.named_rows()[1]) == 2
+    assert model.row_keys()[1][:3] == (("Intercept",), ("sex[T.m]",), ("age",))
+    assert model.quantities[0].estimate == pytest.approx(slopes[1].estimate - slopes[0].estimate)
+    assert len(measure.row_keys()[1]) == 2
 
 
 @pytest.mark.slow
@@ -143,10 +143,12 @@ def test_of_the_population_what_is_not_stated_is_bounded_by_the_smaller_sample()
     with ExitStack() as stack:
         releases = some(stack, [people(900, 1), people(400, 2)], EXACT)
         errors = {
-            overlap: rrpolicy.compare_estimates(releases, ILL, overlap=overlap, target="population").measured[0].errors
+            overlap: rrpolicy.compare_estimates(releases, ILL, overlap=overlap, target="population")
+            .quantities[0]
+            .errors
             for overlap in (0, 100, 400, None)
         }
-        parts = [release.query(ILL).measured[0].errors["population"][0] for release in releases]
+        parts = [release.query(ILL).quantities[0].errors["population"][0] for release in releases]
     first, second = parts
     for overlap, told in errors.items():
         both = 400 if overlap is None else overlap
@@ -298,7 +300,7 @@ def test_where_nothing_changed_it_is_said_as_seldom_as_it_should_be():
             one, same, changed = some(stack, [table, table, other], KEEP, seed=draw)
             told = rrpolicy.compare_estimates([one, same], ILL)
             wrong += told.to_frame()["ill_p"][0] < 0.05
-            halved += p_values(told.measured[0].estimate, told.measured[0].errors["table"] / 2)[0] < 0.05
+            halved += p_values(told.quantities[0].estimate, told.quantities[0].errors["table"] / 2)[0] < 0.05
             found += rrpolicy.compare_estimates([one, changed], ILL).to_frame()["ill_p"][0] < 0.05
     most = binom.isf(1e-6, draws, 0.05)
     assert wrong <= most < halved
@@ -310,10 +312,10 @@ def test_samples_with_a_design_may_be_dependent_in_any_way():
         one, other = some(stack, [people(900, 1), people(400, 2)], EXACT)
         pair = [r.with_design(clusters="sex") for r in (one, other)]
         errors = {
-            overlap: rrpolicy.compare_estimates(pair, ILL, overlap=overlap).measured[0].errors["population"][0]
+            overlap: rrpolicy.compare_estimates(pair, ILL, overlap=overlap).quantities[0].errors["population"][0]
             for overlap in (None, 1, 0)
         }
-        own = [r.query(ILL).measured[0].errors["population"][0] for r in pair]
+        own = [r.query(ILL).quantities[0].errors["population"][0] for r in pair]
     assert errors[0] == pytest.approx(np.hypot(*own))
     assert errors[1] == errors[None] == pytest.approx(sum(own))
 

@@ -19,6 +19,7 @@ from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts import scan as scan_module
 from rrpolicy.estimate.counts.predicate import parse_condition
 from rrpolicy.estimate.counts.scan import Sums
+from rrpolicy.estimate.invert import simplex as simplex_module
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.rules import transactions as transactions_module
 from rrpolicy.estimate.sums import numeric_sums as numbers_module
@@ -65,7 +66,7 @@ class Drawing:
             {k: v for a, c in zip(axes, self.cells, strict=True) for k, v in made.labels(a, c).items()}
         )
         self.n = np.zeros(U * V, dtype=np.int64)
-        for module in (release_module, shares_module, spread_module, scan_module):
+        for module in (release_module, shares_module, spread_module, scan_module, simplex_module):
             monkeypatch.setattr(module, "count", self._count)
         monkeypatch.setattr(transactions_module, "iterate_batches", self._each)
 

@@ -21,6 +21,8 @@ from rrpolicy.bundle.tables.writer import FolderSink
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import tabulate
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
@@ -33,8 +35,6 @@ from rrpolicy.manifest.manifest import (
     UnitBound,
 )
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
-from rrpolicy.source.counts import tabulate
 
 SEX, AGE, VALUES = ("f", "m"), ("old", "young"), ("acne", "cold", "flu", "none")
 DOMAINS = {"sex": SEX, "age": AGE, "disease": VALUES}
@@ -461,7 +461,7 @@ def test_bounds_of_measures_of_two_by_two_are_certain_and_tight(tmp_path, column
         held = values[~np.isnan(values)]
         assert (low[place] <= held + 1e-12).all()
         assert (held <= high[place] + 1e-12).all()
-        if len(held) == len(values) and not measure.dependence:
+        if len(held) == len(values) and not measure.kind.dependence:
             assert (low[place], high[place]) == pytest.approx((values.min(), values.max()))
         assert np.isnan(found.estimate[place]) or low[place] - 1e-12 <= found.estimate[place] <= high[place] + 1e-12
     assert np.isnan(found.conf_int(target="population")).all()

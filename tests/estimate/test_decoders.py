@@ -15,8 +15,8 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.decoders import AnatomyDecoder, Block
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.weights.base import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
-from rrpolicy.estimate.weights.least_variance import EXACT_LIMIT, minimum_variance, minimum_variance_float
 
 
 def weights_of(axis):

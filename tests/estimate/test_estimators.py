@@ -97,7 +97,7 @@ def test_outside_it_both_other_estimates_are_proper_tables(publish, made):
     np.testing.assert_allclose(em.estimate, [100, 0], atol=1e-6)
     np.testing.assert_allclose(projection.estimate, [100, 0])
     assert "projection" in projection.method
-    np.testing.assert_array_equal(projection.moment, moment.estimate)
+    np.testing.assert_array_equal(projection.moment_estimate, moment.estimate)
     np.testing.assert_array_equal(projection.covariance(), moment.covariance())
     said = "an estimate can be negative"
     assert [said in table.summary() for table in (moment, em, projection)] == [True, False, False]

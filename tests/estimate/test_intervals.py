@@ -15,9 +15,8 @@ from scipy.stats import binom, norm
 
 from rrpolicy.channels.decoders import Block
 from rrpolicy.estimate.association import measure_ranges
-from rrpolicy.estimate.association.measure_ranges import distance_to_independence, range_over_region
+from rrpolicy.estimate.association.measure_ranges import distance_to_independence, range_over_region, score_region
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.association.region import score_region
 from rrpolicy.estimate.association.two_way_table import products
 from rrpolicy.estimate.results.intervals import FiellerRatios, count_ends
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
@@ -246,7 +245,7 @@ def test_no_other_method_of_search_goes_beyond_the_ends(counts, keeps, populatio
         assert most <= high / length + 0.03, measure.name
         compared += most >= high / length - 0.03
         # the lower end of a measure of dependence is that of another law
-        if not measure.dependence:
+        if not measure.kind.dependence:
             least = -greatest(region, lambda x, m=measure, c=length: tuple(-v / c for v in m.of(x)), starts)
             assert least >= low / length - 0.03, measure.name
             compared += least <= low / length + 0.03

@@ -11,7 +11,7 @@ import pytest
 
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.weights.least_variance import minimum_variance
+from rrpolicy.estimate.weights.base import minimum_variance
 
 DESIGNS = {
     "retention": [("r", 2, [((0, 1), "3/4")]), ("r", 3, [((0, 1, 2), "3/5")])],

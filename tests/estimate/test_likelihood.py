@@ -9,8 +9,8 @@ from scipy.stats import binom
 
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.models import regression
-from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.likelihood import _Model, fit_likelihood
+from rrpolicy.estimate.models.scores import FAMILIES
 from rrpolicy.estimate.opening import open_release
 from tests.estimate.test_regression import EXACT, KEEP, columns, full, one, people, releases
 
@@ -82,7 +82,7 @@ def test_shares_that_a_model_expects_give_its_coefficients_and_errors_are_the_cu
         ]
     )
     cells = np.arange(4 * (len(beta) + 1))
-    told = made.told(beta, pi, 1000.0, cells // (len(beta) + 1), cells % (len(beta) + 1))
+    told = made.with_errors(beta, pi, 1000.0, cells // (len(beta) + 1), cells % (len(beta) + 1))
     assert told is not None
     expected = np.sqrt(np.diag(np.linalg.inv(information))[: beta.size] / 1000)
     assert told.errors(np.eye(beta.size))[0]["population"] == pytest.approx(expected, rel=2e-3)

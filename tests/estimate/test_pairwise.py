@@ -13,7 +13,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import holm
+from rrpolicy.estimate.results.intervals import holm
 
 REGIONS = ("north", "south", "west")
 TARGETS = ("table", "population")
@@ -65,7 +65,7 @@ def test_the_covariance_of_shares_is_that_of_the_records(release, target):
     R = n / d
     e = w * (ill[:, None] - R) / d
     own = np.diag(n * (1 - R) ** 2 + (d - n) * R**2) / d**2
-    found = release.query(SHARE).measured[0]
+    found = release.query(SHARE).quantities[0]
     assert found.estimate == pytest.approx(R)
     assert found.covariance(target) == pytest.approx(by_records(e, own, target))
     assert np.diag(found.covariance(target)) == pytest.approx(found.errors[target] ** 2)
@@ -78,11 +78,11 @@ def test_the_covariance_of_shares_is_that_of_the_records(release, target):
 def test_shares_of_one_whole_depend_on_one_another(release, target, design):
     """share() by region: the parts of all records; their sum is 1, so that nothing of it varies."""
     release = release.with_design(**design) if design else release
-    found = release.query("SELECT region, share() AS s FROM release GROUP BY region").measured[0]
+    found = release.query("SELECT region, share() AS s FROM release GROUP BY region").quantities[0]
     assert found.covariance(target).sum() == pytest.approx(0.0, abs=1e-12)
     assert np.diag(found.covariance(target)) == pytest.approx(found.errors[target] ** 2)
     within = "SELECT region, ill, count(*) / sum(count(*)) OVER (PARTITION BY region) AS s FROM release GROUP BY ALL"
-    cells = release.query(within).measured[0]
+    cells = release.query(within).quantities[0]
     covariance = cells.covariance(target)
     assert np.diag(covariance) == pytest.approx(cells.errors[target] ** 2)
     for i in range(3):
@@ -109,7 +109,7 @@ def test_a_difference_of_means_is_the_slope_of_a_regression(release, target, des
     where = "region IN ('north', 'south')"
     slope = asked.glm("visits ~ region", where=where, target=target)
     found = asked.pairwise(lambda r: r.mean("visits", "region", where, target=target))
-    (difference,) = found.measured
+    (difference,) = found.quantities
     assert difference.estimate == pytest.approx(-slope.estimate[1:2], rel=1e-9)
     assert difference.errors[target] == pytest.approx(slope.errors[target][1:2], rel=1e-6)
 
@@ -128,7 +128,7 @@ def test_pairs_of_counts_are_differences_with_their_covariance(release):
     assert frame["se"].tolist() == pytest.approx(errors)
     alone = [np.sqrt(covariance[i, i] + covariance[j, j]) for i, j in pairs]
     assert all(error > 1.02 * one for error, one in zip(errors, alone, strict=True)), "counts go against each other"
-    z = found.measured[0].conf_int if hasattr(found.measured[0], "conf_int") else found.measured[0].ends
+    z = found.quantities[0].conf_int if hasattr(found.quantities[0], "conf_int") else found.quantities[0].ends
     longer = z(0.95, "table")[:, 1] - (frame["estimate"] + 1.959964 * frame["se"])
     assert ((longer >= 0) & (longer <= 1)).all(), "each count's interval has a continuity correction of half a record"
     assert holm(frame["estimate_p"].to_numpy()) == pytest.approx(frame["estimate_p_holm"])

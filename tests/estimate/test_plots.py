@@ -110,7 +110,10 @@ def test_marks_and_bars_stand_at_their_numbers(found: Result) -> None:
     assert len(picture.panels) == len(shown.panels)
     marks = [mark for panel in shown.panels for mark in panel.marks]
     assert sorted(str(m.estimate) for m in marks) == sorted(
-        str(float(v)) for d in found.drawn() for i, v in enumerate(d.quantity.estimate) if d.rows is None or i in d.rows
+        str(float(v))
+        for d in found.plotted_quantities()
+        for i, v in enumerate(d.quantity.estimate)
+        if d.rows is None or i in d.rows
     )
     for (ticks, groups), panel in zip(picture.panels, shown.panels, strict=True):
         of = math.log if panel.scale.factors else float
@@ -306,11 +309,11 @@ def test_without_altair_the_error_says_how_to_get_it(release: Any, monkeypatch: 
 
 def test_notebooks_show_every_interval_beside_its_numbers(found: Result) -> None:
     page = found._repr_html_()
-    cells = 0 if found.exact else sum(len(m.estimate) for m in found.measured)
+    cells = 0 if found.exact else sum(len(m.estimate) for m in found.quantities)
     assert page.count("<svg") == cells
     bars = sum(
         int((np.diff(np.nan_to_num(m.ends(found.level, found.target), posinf=9e99, neginf=-9e99)) > 0).sum())
-        for m in found.measured
+        for m in found.quantities
         if not found.exact
     )
     assert len(re.findall(r'<path d="M[\d.]+ 8H', page)) == bars

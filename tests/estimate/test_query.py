@@ -76,7 +76,7 @@ def test_counts_are_those_of_crosstab(release, sql, by, where):
         assert same(found.conf_int(0.99, "table")[:, 0], expected.conf_int(0.99, "table"))
         assert found.by == tuple(by)
         assert list(found.keys) == list(expected.group_values())
-        assert [r.flags for r in expected.rows] == list(found.measured[0].flags)
+        assert [r.flags for r in expected.rows] == list(found.quantities[0].flags)
 
 
 def test_one_count_has_the_columns_of_a_crosstab_and_several_their_own_names(release):
@@ -102,7 +102,7 @@ def test_names_that_clash_are_told_apart(release):
 
     assert list(found.columns())[:3] == ["estimate", "estimate_", "se_"]
     assert list(alias.columns())[:2] == ["x", "x_"]
-    assert [m.name for m in twice.measured] == ["count", "count_"]
+    assert [m.name for m in twice.quantities] == ["count", "count_"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_grouping_sets_are_tables_of_the_cube(release, clause, sets):
     cube = release.cube(["sex", "age"], "region = 'N'")
 
     assert len(found.keys) == sum(cube.table(*by).estimate.size for by in sets)
-    n, s, h, t = found.measured
+    n, s, h, t = found.quantities
     for by in sets:
         rows = [i for i, key in enumerate(found.keys) if {c for c, v in key.items() if v is not None} == set(by)]
         table, means = cube.table(*by), release.mean("hours", by, "region = 'N'")
@@ -224,7 +224,7 @@ def test_a_filter_leaves_groups_without_records_at_0_and_without_a_mean(release)
     found = release.query(
         "SELECT sex, count(*) FILTER (WHERE sex = 'F') AS n, avg(hours) FILTER (WHERE sex = 'F') AS h FROM release GROUP BY sex"
     )
-    n, h = found.measured
+    n, h = found.quantities
 
     assert n.estimate[1] == n.errors["table"][1] == 0
     assert same(n.estimate[0], release.crosstab("sex").estimate[0])

@@ -93,7 +93,7 @@ def test_cubes_of_coupled_columns(sets):
 def test_generalised_columns_have_bounds_in_place_of_intervals(spread):
     for by in (["age"], ["sex", "age"], []):
         listed = ", ".join([*by, "count(*)"])
-        found = spread.inside().query(f"SELECT {listed} FROM release GROUP BY ALL")
+        found = spread.disaggregate().query(f"SELECT {listed} FROM release GROUP BY ALL")
         expected = spread.crosstab(by, spread=True)
         assert same(found.estimate, expected.estimate)
         assert same(found.se(), expected.se())
@@ -115,7 +115,7 @@ def test_shares_of_released_labels_are_exact(spread):
 
 @pytest.mark.parametrize("item", ["share()", "count(*) FILTER (WHERE sex = 'F') / count(*)"])
 def test_shares_of_what_lies_inside_labels_have_bounds_that_are_certain(spread, item):
-    found = spread.inside().query(f"SELECT age, {item} AS s FROM release GROUP BY age")
+    found = spread.disaggregate().query(f"SELECT age, {item} AS s FROM release GROUP BY age")
     bounds = found.conf_int()[:, 0]
 
     assert found.biased
@@ -128,7 +128,7 @@ def test_association_of_generalised_columns_is_described_where_that_is_asked_for
     table = np.array([[2.5, 2.5 + third], [2.5, 2.5 + third], [5.0, third]])  # 20, 25, 30 by F, M
     expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / table.sum()
     with pytest.raises(PolicyError, match="RR288"):
-        spread.inside().association("age", "sex")
+        spread.disaggregate().association("age", "sex")
 
     found = spread.association("age", "sex", "chi2", spread=True)
 

@@ -21,8 +21,7 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.models.family import FAMILIES
-from rrpolicy.estimate.models.scores import solve_score
+from rrpolicy.estimate.models.scores import FAMILIES, solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text, write_csv
@@ -427,7 +426,7 @@ def test_generalised_columns_are_modelled_by_their_labels(tmp_path):
 
     assert found.se() == pytest.approx(np.zeros(len(found.estimate)), abs=1e-9)
     with pytest.raises(PolicyError) as raised:
-        release.inside().glm("ill ~ sex + area + age", "binomial")
+        release.disaggregate().glm("ill ~ sex + area + age", "binomial")
     assert raised.value.problems[0].code == "RR288"
 
 

@@ -65,6 +65,8 @@ KINDS: dict[str, Callable[[Any], Result]] = {
     "regression": lambda r: r.glm("age ~ sex + region", "binomial", target="population"),
     "predictions": lambda r: r.glm("age ~ sex", "binomial").predict([{"sex": SEX[0]}]),
     "bootstrapped counts": lambda r: r.bootstrap(lambda of: of.crosstab("sex"), 50, 1),
+    "shares": lambda r: r.shares("age", within="sex", part="region = 'N'"),
+    "totals": lambda r: r.totals("hours", by="sex", target="population"),
     "query": lambda r: r.query(
         "SELECT sex, count(*) AS n, share() AS s, avg(hours) AS h, sum(hours) FROM release GROUP BY ROLLUP (sex)"
     ),
@@ -186,7 +188,7 @@ def test_text_and_html_show_the_same_numbers(found: Result) -> None:
     assert [line.split() for line in body[: len(frame) + 1]] == [" ".join(row).split() for row in page.rows]
     heading, notes = text.split("\n\n")[0].splitlines(), body[len(frame) + 1 :]
     assert page.around == [*heading, *notes]
-    for m in found.measured:
+    for m in found.quantities:
         header = next(
             j
             for j, name in enumerate(page.rows[0])
@@ -204,7 +206,7 @@ def test_text_and_html_show_the_same_numbers(found: Result) -> None:
 def test_every_flag_is_explained_below(found: Result) -> None:
     text = found.summary()
 
-    for flag in {f for m in found.measured for row in m.flags for f in row}:
+    for flag in {f for m in found.quantities for row in m.flags for f in row}:
         assert f"{flag}: {MEANINGS[flag]}" in text
     for note in found.notes:
         assert f"note: {note}" in text
@@ -234,7 +236,7 @@ def test_the_heading_names_what_is_spoken_of(found: Result) -> None:
     assert "population" in head[0] if found.target == "population" else "this table" in head[0]
     assert head[1].startswith("900 records; " if found.where is None else "of 900 records in the release, those that ")
     columns = found.summary().splitlines()[2 + found.summary().splitlines()[2:].index("") + 1]
-    if found.exact or (found.biased and np.isnan(found.measured[0].ends(0.95, found.target)).all()):
+    if found.exact or (found.biased and np.isnan(found.quantities[0].ends(0.95, found.target)).all()):
         assert "exact" in head[1] or "no interval" in head[1]
         assert "low" not in columns
     elif found.biased:
@@ -253,8 +255,7 @@ def test_every_kind_of_result_is_among_these(release: Any) -> None:
     made = {type(make(release)) for make in KINDS.values()}
     concrete = {k for k in below(Result) if not getattr(k, "__abstractmethods__", None)}
     names = {k.__name__ for k in concrete - made}
-    # totals and shares are asked for in SQL; their quantities are those of the answer
-    assert names <= {"Estimates", "Totals", "Shares"}
+    assert names <= {"Estimates", "NumericEstimates"}  # what others are kinds of
 
 
 def test_names_of_others_are_spelled_out_and_escaped(publish: Any, made: Any) -> None:
@@ -292,7 +293,7 @@ def test_numbers_have_as_many_decimals_as_their_error_needs() -> None:
     class Made(Result):
         title = "Made"
 
-        def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+        def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
             return (quantity,)
 
     def text(estimate: list[float], error: list[float]) -> list[list[str]]:
@@ -337,7 +338,7 @@ def test_parts_are_joined_and_picked() -> None:
         np.array([3.0, 4.0]),
         whole=10,
     )
-    both = concatenate_quantities([one, one.picked([1, -1, 0], absent=0.0, flags=("spread",))])
+    both = concatenate_quantities([one, one.select([1, -1, 0], absent=0.0, flags=("spread",))])
 
     assert both.estimate.tolist() == [1, 2, 2, 0, 1]
     assert both.errors["population"].tolist() == [0.3, 0.4, 0.4, 0, 0.3]

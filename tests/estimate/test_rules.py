@@ -14,9 +14,8 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.results.intervals import FiellerRatios
-from rrpolicy.estimate.rules.items import Items
 from rrpolicy.estimate.rules.itemsets import RuleSearch, Weighing, search_rules
-from rrpolicy.estimate.rules.transactions import from_masks
+from rrpolicy.estimate.rules.transactions import Items, from_masks
 
 LEVEL = 0.95
 

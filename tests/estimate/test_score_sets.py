@@ -11,9 +11,8 @@ from benchmarks.coverage.drawing import Combination
 from benchmarks.coverage.mechanisms import MECHANISMS
 from benchmarks.coverage.surveys import SURVEYS
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.models.family import FAMILIES
 from rrpolicy.estimate.models.score_test import ScoreTest, second_order_variance
-from rrpolicy.estimate.models.scores import Scores, solve_score
+from rrpolicy.estimate.models.scores import FAMILIES, Scores, solve_score
 from tests.estimate.test_regression import KEEP, full, people, releases
 
 DRAWS = 200

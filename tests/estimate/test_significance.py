@@ -13,7 +13,7 @@ from scipy.stats import t as student
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.opening import open_release
-from rrpolicy.estimate.results.significance import p_values
+from rrpolicy.estimate.results.intervals import p_values
 from rrpolicy.numbers import p_value, p_value_equation
 
 
@@ -100,7 +100,7 @@ def test_a_name_with_a_point_needs_no_quotes_in_a_condition_or_a_query(folder, n
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["estimate"] for row in rows] == pytest.approx(expected)
     by = release.query(f"SELECT {name} AS year, sex, count(*) FROM release WHERE {condition} GROUP BY {name}, sex")
-    assert by.measured[0].estimate == pytest.approx(expected)
+    assert by.quantities[0].estimate == pytest.approx(expected)
 
 
 def test_a_word_before_a_point_that_is_no_table_is_part_of_the_name(folder, capsys):

@@ -18,8 +18,8 @@ import rrpolicy
 from rrpolicy import DataError, PolicyError
 from rrpolicy.cli.main import main
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.uncorrected import conditions, release_validity
-from rrpolicy.estimate.uncorrected.validity_table import Holds
+from rrpolicy.estimate.uncorrected import release_validity
+from rrpolicy.estimate.uncorrected.release_validity import Holds
 
 ONES = ("odds_ratio", "interest", "conviction", "collective_strength")
 STEPS = (0.05, 0.3, 0.5, 0.7, 1.0)
@@ -113,7 +113,7 @@ def test_each_condition_is_needed():
     for name in ("u", "tau"):
         assert growth(name, three.swapaxes(1, 2), one, wide) > 0.01
     # a diagonal below one half, for every measure that asks for it
-    for name in conditions.BOUNDS[-1].measures:
+    for name in release_validity.BOUNDS[-1].measures:
         assert growth(name, two, general, general) > 0.01, name
         assert growth(name, two, half, half) <= 1e-9
     assert growth("confidence", two, doubly, doubly) > 0.01  # of which nothing is said
@@ -159,17 +159,19 @@ def test_orders_are_kept_as_it_is_said_and_turn_elsewhere():
 
 def test_a_wrong_condition_is_caught(monkeypatch):
     def without(index: int, **change: Any) -> None:
-        found = list(conditions.BOUNDS)
+        found = list(release_validity.BOUNDS)
         found[index] = replace(found[index], **change)
         monkeypatch.setattr(release_validity, "BOUNDS", tuple(found))
 
-    without(1, row=conditions.any_matrix)
+    without(1, row=release_validity.any_matrix)
     assert wrong((3, 2), ("general", "none")) == {"m"}
-    without(2, column=conditions.any_matrix)
+    without(2, column=release_validity.any_matrix)
     assert wrong((2, 3), ("none", "general")) == {"u", "tau"}
-    without(4, row=conditions.two_categories, column=conditions.two_categories)
-    assert wrong((2, 2), ("general", "general")) == set(conditions.BOUNDS[4].measures)
-    monkeypatch.setattr(release_validity, "ORDERS", tuple(replace(order, alone=None) for order in conditions.ORDERS))
+    without(4, row=release_validity.two_categories, column=release_validity.two_categories)
+    assert wrong((2, 2), ("general", "general")) == set(release_validity.BOUNDS[4].measures)
+    monkeypatch.setattr(
+        release_validity, "ORDERS", tuple(replace(order, alone=None) for order in release_validity.ORDERS)
+    )
     assert said_ordered(("general", "general")) > {"ps"}
 
 
@@ -281,7 +283,7 @@ def test_the_test_of_independence_keeps_its_level():
     rng = np.random.default_rng(11)
     P, Q = np.array([[0.7, 0.4], [0.3, 0.6]]), np.array([[0.6, 0.1, 0.2], [0.3, 0.8, 0.2], [0.1, 0.1, 0.6]])
     p, q = P @ [0.3, 0.7], Q @ [0.2, 0.5, 0.3]
-    from rrpolicy.estimate.uncorrected.conditions import MatrixKnowledge
+    from rrpolicy.estimate.uncorrected.release_validity import MatrixKnowledge
 
     def rejections(shares: np.ndarray) -> int:
         found = 0

@@ -23,11 +23,12 @@ from hypothesis import strategies as st
 from sqlglot import exp
 
 import rrpolicy
+from rrpolicy.declarations import Role
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.exports.sql.columns import category_sql
 from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED
 from rrpolicy.exports.sql.statements import build_statements
-from rrpolicy.policy.model import Attribute, Bins, Policy, Role, SourceSettings
+from rrpolicy.policy.model import Attribute, Bins, Policy, SourceSettings
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.testing import policy_of

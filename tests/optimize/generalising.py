@@ -10,13 +10,9 @@ from fractions import Fraction
 from typing import Any
 
 from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.declarations import Role
 from rrpolicy.mechanism import Task
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.models.alpha_k_anonymity import AlphaKAnonymity
 from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.privacy.models.beta_likeness import BetaLikeness

@@ -15,6 +15,8 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
+from rrpolicy.counts import tabulate
+from rrpolicy.declarations import Role
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.retention.optimizer import (
     RAISES,
@@ -26,9 +28,8 @@ from rrpolicy.optimize.retention.optimizer import (
 from rrpolicy.optimize.retention.problem import Allocation, ExpectedError, RetentionVariable
 from rrpolicy.optimize.retention.template import ChannelTemplate, expected_error_objective, needs_data
 from rrpolicy.optimize.retention.workload import Marginal
-from rrpolicy.policy.model import Attribute, Bins, Role
+from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.privacy.model import Smooth
-from rrpolicy.source.counts import tabulate
 from tests.optimize.test_optimal import marginal_error_term
 
 SIZES = {"a": 4, "b": 6, "x": 2, "y": 3, "z": 2}

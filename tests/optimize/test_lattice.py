@@ -18,13 +18,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables
 from rrpolicy.optimize.recode.generalise import choice_axes, full_domain
 from rrpolicy.optimize.recode.lattice import LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
 from rrpolicy.optimize.recode.loss import GeneralisationLoss
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 
 _here = Path(__file__).parent / "generalising.py"
 _spec = importlib.util.spec_from_file_location("generalising", _here)

@@ -14,11 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.errors import RequirementError
 from rrpolicy.optimize.recode.generalise import multidimensional
 from rrpolicy.optimize.recode.levels import Goal, class_attributes, recoded
 from rrpolicy.optimize.recode.mondrian import MondrianAttribute
-from rrpolicy.policy.model import Attribute, Bins, Role
+from rrpolicy.policy.model import Attribute, Bins
 
 _spec = importlib.util.spec_from_file_location("generalising", Path(__file__).with_name("generalising.py"))
 assert _spec is not None

@@ -16,15 +16,16 @@ import pytest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.counts import Counts, tabulate
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Verdict
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.disclosure.identity import linkage_chances
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum
 from rrpolicy.privacy.disclosure.reconstruction import quasi_identifier_reconstruction
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
-from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.testing import policy_of
 
 TRAINING = 30162

@@ -7,14 +7,10 @@ from typing import Any
 
 import pytest
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Place
 from rrpolicy.mechanism import Task
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure, local_dp, pk_anonymity
 from rrpolicy.testing import policy_of
 from tests.models import assessors_of

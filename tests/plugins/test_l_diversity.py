@@ -337,7 +337,7 @@ def test_estimates_are_spread_and_bounded_and_sql_says_the_same(write: Write, na
     of_population = release.crosstab(["town"], target="population", spread=True)
     assert np.isnan(of_population.conf_int()).all() or not table.biased
     if table.biased:
-        inside = release.inside()
+        inside = release.disaggregate()
         for ask in (lambda: inside.association("town", "sex"), lambda: inside.independence("town", "disease")):
             with pytest.raises(PolicyError) as caught:
                 ask()

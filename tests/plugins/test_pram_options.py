@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.model import Role
 from rrpolicy_pram.mechanism import Pram
 from rrpolicy_pram.options import PramOptions
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.expected_error import expected_squared_error
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
 from rrpolicy_pram.mechanism import Pram
 from rrpolicy_pram.options import PramOptions

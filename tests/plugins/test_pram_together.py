@@ -28,11 +28,12 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error, root_mean_squared_error, weight_norms
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Origin, Verdict
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.models import attribute_disclosure, local_dp, pk_anonymity
 from rrpolicy.testing import (

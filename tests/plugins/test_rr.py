@@ -17,10 +17,10 @@ from scipy.optimize import brentq
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.expected_error import expected_squared_error
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
 from rrpolicy.mechanism import Task
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
 from rrpolicy_rr.mechanism import BOTH, QUASI_IDENTIFIERS, SENSITIVE, RandomizedResponseOptions

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.policy.load import load_policy
-from rrpolicy.policy.model import Role
 
 POLICY = """\
 schema = 1

@@ -11,12 +11,8 @@ from typing import Any
 
 import pytest
 
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Role,
-    SourceSettings,
-)
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute, Policy, SourceSettings
 from rrpolicy.testing import policy_of
 
 

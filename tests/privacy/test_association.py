@@ -17,12 +17,12 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
+from rrpolicy.counts import Counts, tabulate
 from rrpolicy.finding import Basis, Standing
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.epsilon.association import cramers_v, largest_cramers_v
 from rrpolicy.privacy.models import pk_anonymity
 from rrpolicy.privacy.models.pk_anonymity import PkAnonymityOptions
-from rrpolicy.source.counts import Counts, tabulate
 from rrpolicy.source.run_length import MOST, SystematicSampler, systematic_sample
 
 

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.anatomy.assessors import assessors as of_groups
 from rrpolicy.privacy.anatomy.disclosure import guess_bounds
 from rrpolicy.privacy.disclosure import best_guess

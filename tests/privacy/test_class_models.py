@@ -24,18 +24,13 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.manifest.manifest import Data, DataTable
 from rrpolicy.mechanism import Outline
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-    SourceSettings,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement, SourceSettings
 from rrpolicy.privacy.classes.class_model import ClassModel
 from rrpolicy.privacy.classes.grouping import CLASS_CHANNELS, equivalence_classes, written_classes
 from rrpolicy.privacy.model import Order

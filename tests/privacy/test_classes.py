@@ -356,7 +356,8 @@ def test_a_coarser_table_may_have_to_suppress_more(sensitive_of, name, table):
 @pytest.fixture(scope="module")
 def sensitive_of():
     """Return a maker of policies whose sensitive attribute has so many ordered values and a hierarchy."""
-    from rrpolicy.policy.model import Attribute, Policy, Role
+    from rrpolicy.declarations import Role
+    from rrpolicy.policy.model import Attribute, Policy
 
     def make(values: int) -> Policy:
         domain = tuple(f"{i}" for i in range(values))

@@ -12,13 +12,9 @@ import pytest
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Basis, Standing, Verdict
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.anatomy.assessors import assessors
 from rrpolicy.privacy.classes.histograms import Histograms
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure

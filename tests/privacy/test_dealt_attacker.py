@@ -16,8 +16,9 @@ from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.anatomy.group_assignment import group_compositions
 from rrpolicy.channels.anatomy.partition_plan import largest_eligible, partition_phases
 from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy import cells
 from rrpolicy.privacy.anatomy import empirical, posterior_simulation
 from rrpolicy.privacy.anatomy.assessors import assessors

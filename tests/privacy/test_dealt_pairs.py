@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import largest_pair_group_size, pair_group_kinds
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.anatomy.assessors import assessors
 from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds

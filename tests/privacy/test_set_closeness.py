@@ -22,8 +22,9 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.addition import closeness
 from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import TableInMemory, check_assessor, open_policy, policy_of, policy_text

@@ -17,8 +17,9 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Verdict
-from rrpolicy.policy.model import Attribute, Requirement, Role
+from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.addition.diversity import assess, assessors, measure, single_attribute_diversity
 from rrpolicy.privacy.models.l_diversity import LDiversityOptions
 from rrpolicy.source.protocol import MULTIPLICITY

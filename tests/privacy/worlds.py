@@ -20,11 +20,8 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.decoders import Block
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Role,
-)
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.testing import policies
 from rrpolicy.testing.memory import TableInMemory
 

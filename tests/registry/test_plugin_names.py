@@ -80,7 +80,7 @@ def test_nothing_heavy_is_loaded_before_it_is_asked_for():
     code = (
         "import sys, rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.types\n"
         "assert not {'numpy', 'duckdb', 'pydantic', 'rrpolicy.policy.model'} & set(sys.modules)\n"
-        "from rrpolicy.plugin import Role\n"
+        "from rrpolicy.plugin import Attribute\n"
         "assert 'rrpolicy.policy.model' in sys.modules and 'numpy' not in sys.modules\n"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

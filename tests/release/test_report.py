@@ -19,13 +19,13 @@ from hypothesis import strategies as st
 from rrpolicy import wording as figures
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.decoders import MatrixDecoder, RetentionDecoder, label_cells
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import distinguishable_number, figure, significant
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.report import Fact, Report
 from rrpolicy.reports import attributes as report_attributes
 from rrpolicy.reports import report_builder

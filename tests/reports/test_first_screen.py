@@ -242,7 +242,8 @@ def test_the_share_of_true_values_is_told_by_column(keep: str, told: str) -> Non
     from fractions import Fraction
 
     from rrpolicy.channels.decoders import Block, RetentionDecoder
-    from rrpolicy.policy.model import Attribute, Role
+    from rrpolicy.declarations import Role
+    from rrpolicy.policy.model import Attribute
     from rrpolicy.reports.attributes import true_values_sentence
 
     made = [(name, ("a", "b")) for name in ("sex", "ill")]

@@ -12,14 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.policy.model import (
-    PLAIN,
-    Attribute,
-    CsvSettings,
-    Policy,
-    Role,
-    SourceSettings,
-)
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, SourceSettings
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.original import TableOriginal

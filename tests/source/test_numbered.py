@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from rrpolicy.source.counts import number_rows, rank_codes
+from rrpolicy.counts import number_rows, rank_codes
 
 ROWS = st.tuples(st.integers(1, 40), st.integers(1, 4)).flatmap(
     lambda shape: arrays(np.int64, shape, elements=st.one_of(st.integers(0, 3), st.integers(0, 2**31 - 1)))

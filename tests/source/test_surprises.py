@@ -12,8 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.declarations import Role
 from rrpolicy.errors import DataError, Place
-from rrpolicy.policy.model import Bins, Role
+from rrpolicy.policy.model import Bins
 from rrpolicy.source import cells
 
 from .conftest import carried, distinct, dropped, qi

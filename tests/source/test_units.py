@@ -18,9 +18,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.declarations import Role
 from rrpolicy.drafting.demo.source import DemoSource
 from rrpolicy.errors import DataError
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 from rrpolicy.source.duckdb import snapshot as snapshots
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original

@@ -15,16 +15,12 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.formats.parquet import ParquetFormat
 from rrpolicy.planning.policy_opening import OpenedPolicy
-from rrpolicy.policy.model import (
-    Attribute,
-    Policy,
-    Requirement,
-    Role,
-)
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.models import local_dp, pk_anonymity
 from rrpolicy.testing import TableInMemory, check_assessor, check_axis, check_format, open_policy, policy_of
 

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 import rrpolicy
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.plugin import Offer, hookimpl
-from rrpolicy.policy.model import Role
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text, write_csv
 from rrpolicy.testing.policies import NoOptions
 

@@ -14,10 +14,11 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
+from rrpolicy.declarations import Role
 from rrpolicy.estimate.association.deflation import coupled_residuals, deflate_table, residuals
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import Measure
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.association_tables import (
     _draw_table,

@@ -12,8 +12,9 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.distances import ChiSquare, KLDivergence
 from rrpolicy.utility.query_metrics import CubeError, GroupByError, QueryOptions, RandomQueryError

@@ -21,10 +21,11 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.distances import L1, L2, PMSE, ChiSquare, Hellinger, KLDivergence, TotalVariation

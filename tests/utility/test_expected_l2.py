@@ -13,6 +13,7 @@ from rrpolicy.canonical_json import file_digest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import EMPTY_GOVERNANCE, Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.finding import Standing
@@ -24,8 +25,7 @@ from rrpolicy.manifest.manifest import (
     UnitBound,
 )
 from rrpolicy.plugin_spec import Software
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.expected_l2 import ExpectedL2, ExpectedL2Options
 

@@ -12,9 +12,10 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure
 from rrpolicy.planning.assess import channel_outline
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.losses import (

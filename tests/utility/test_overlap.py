@@ -14,9 +14,10 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.planning.plan_result import plan_and_assess
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.interval_overlap import IntervalOverlap, OverlapOptions, overlap_shares

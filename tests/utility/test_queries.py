@@ -11,7 +11,8 @@ import pytest
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, policy_of
 from rrpolicy.utility.query_metrics import (
     CubeError,

@@ -26,8 +26,9 @@ from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.cli.main import main
+from rrpolicy.declarations import Role
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.policy.model import Attribute, Role
+from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, policy_of, policy_text
 from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 HELD = 1 << 16
 """The most rows that are sorted in memory; if there are more, all of them go through a file."""

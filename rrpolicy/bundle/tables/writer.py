@@ -24,7 +24,7 @@ from rrpolicy.source.protocol import MULTIPLICITY
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Counts, Ints
+    from rrpolicy.counts import Counts, Ints
 
 _TOGETHER = 1 << 16  # combinations of labels that are counted together: they stay in the cache
 
@@ -248,7 +248,7 @@ class LabelCounter:
         """Return the records of each combination of labels; None if they are too many."""
         import numpy as np
 
-        from rrpolicy.source.counts import Counts
+        from rrpolicy.counts import Counts
 
         if tuple(self._labels) not in self._tables:
             return None

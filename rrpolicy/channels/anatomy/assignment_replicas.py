@@ -23,7 +23,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 _CYCLES = 8
 """Cycles of a phase that are dealt in full; the groups of the two at each end represent only themselves."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.base import Sink
     from rrpolicy.channels.sampling.prng import Streams
     from rrpolicy.channels.table import Column
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 _ROWS = 1 << 20

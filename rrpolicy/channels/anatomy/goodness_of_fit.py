@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.finding import Finding
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Bennett 1962, eq. 8b; Hoeffding 1963, theorem 4; Azuma 1967; Maurey 1979"

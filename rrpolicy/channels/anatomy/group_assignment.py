@@ -24,12 +24,12 @@ import numpy.typing as npt
 
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, group_kinds_of_table, partition_phases
 from rrpolicy.channels.sampling.shuffle import random_orders, shuffle_values
+from rrpolicy.counts import Ints
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream, Streams
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
 
 _PILES = 1 << 20  # turns that are drawn at a time
 _SLOTS = 1 << 21

@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
 
 
 @frozen

@@ -18,7 +18,7 @@ from rrpolicy.source.protocol import MULTIPLICITY
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.channels.table import Column
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
     from rrpolicy.source.protocol import Original
 
 MAX_GROUPS = 1 << 22

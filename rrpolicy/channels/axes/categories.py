@@ -16,7 +16,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import document_key
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
 
 
 def check_labels(what: str, labels: Sequence[Value]) -> None:

@@ -17,7 +17,7 @@ from rrpolicy.serialization.fields import document_key
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 
 @frozen

@@ -25,7 +25,7 @@ from rrpolicy.serialization.writing import record
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 
 _PRIMES = (2**61 - 1, 2**89 - 1, 2**107 - 1)

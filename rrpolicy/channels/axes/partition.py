@@ -10,7 +10,7 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import AUDIT
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
 
 Groups: TypeAlias = Sequence[tuple[tuple[int, ...], ...]]
 """For each attribute, for each of its labels, the original codes that it contains."""

@@ -23,7 +23,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 ANYTHING = "*"
 """The label of a suppressed value."""

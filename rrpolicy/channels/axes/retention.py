@@ -20,7 +20,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 
 def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int], float, float]]) -> Array:

@@ -16,7 +16,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Transition
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 @frozen

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22
 """The most entries held at a time of a list of all sets (sets, values), or of an array of one row's sets."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.sampling.prng import Stream
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
 
 
 class MixedIn:

@@ -20,8 +20,8 @@ import pyarrow as pa
 from rrpolicy.channels.sampling.persistent_noise import PersistentNoise
 from rrpolicy.channels.values import canonical_order, canonical_ranks, dictionary_array, sorted_labels
 from rrpolicy.concurrency import map_in_order
+from rrpolicy.counts import Ints
 from rrpolicy.engine.arrays import as_numpy, number_array
-from rrpolicy.source.counts import Ints
 from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
     from rrpolicy.channels.sampling.persistent_noise import PersonMarks
     from rrpolicy.channels.sampling.prng import Stream, Streams
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.policy.model import Policy
-    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import DrawnBlock, Original, RecordBlock
 
 

@@ -28,7 +28,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import DataError, Problem
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Counts, Ints
+    from rrpolicy.counts import Array, Counts, Ints
     from rrpolicy.source.protocol import Original
 
 Target: TypeAlias = Literal["table", "population"]
@@ -148,7 +148,7 @@ def _mean_product(original: Original | Counts, varying: Sequence[tuple[Axis, Arr
 
 
 def _attribute_counts(original: Original | Counts, attributes: Sequence[str]) -> Counts:
-    from rrpolicy.source.counts import Counts
+    from rrpolicy.counts import Counts
 
     return original.marginal(*attributes) if isinstance(original, Counts) else original.counts(*attributes)
 

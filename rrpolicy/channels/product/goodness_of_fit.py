@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 FALSE_ALARM = Fraction(1, 10**9)

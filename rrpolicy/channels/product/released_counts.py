@@ -21,7 +21,7 @@ from rrpolicy.source.protocol import MULTIPLICITY
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 Subset: TypeAlias = tuple[int, ...]

@@ -9,13 +9,13 @@ import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.counts import number_rows
 from rrpolicy.numbers import figure, percent
 from rrpolicy.report import Fact, Section
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.product.channel import Product
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -15,8 +15,8 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from rrpolicy.counts import Codes, Ints
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Codes, Ints
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max

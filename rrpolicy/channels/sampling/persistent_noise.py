@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.base import Axis
     from rrpolicy.channels.sampling.prng import Streams
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 _BLOCK = 16
 

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from rrpolicy.source.counts import Ints
+from rrpolicy.counts import Ints
 
 KEY_BYTES = 32
 _SALT = b"rrpolicy.streams/1"

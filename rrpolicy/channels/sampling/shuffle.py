@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.source.counts import Ints
+from rrpolicy.counts import Ints
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream

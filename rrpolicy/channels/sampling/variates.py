@@ -34,7 +34,7 @@ from rrpolicy.channels.sampling.distribution import (
     quantile_position,
 )
 from rrpolicy.channels.sampling.prng import Stream
-from rrpolicy.source.counts import Codes, Ints
+from rrpolicy.counts import Codes, Ints
 
 DIRECT = 16
 """The most records of a cell that is drawn record by record."""

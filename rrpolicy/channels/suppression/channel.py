@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
     from rrpolicy.channels.base import Sink
     from rrpolicy.channels.sampling.prng import Streams
+    from rrpolicy.counts import Counts
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report import Section
-    from rrpolicy.source.counts import Counts
     from rrpolicy.source.protocol import Original
 
 TABLE = "data"
@@ -131,7 +131,7 @@ class SuppressionChannel(Channel):
         """
         import numpy as np
 
-        from rrpolicy.source.counts import tabulate
+        from rrpolicy.counts import tabulate
 
         if self.moved is None:
             raise ValueError("a public description does not tell which records are suppressed")
@@ -177,7 +177,7 @@ class SuppressionChannel(Channel):
         import numpy as np
 
         from rrpolicy.channels.values import read_codes
-        from rrpolicy.source.counts import tabulate
+        from rrpolicy.counts import tabulate
 
         parts, counts = [], []
         for batch in released:

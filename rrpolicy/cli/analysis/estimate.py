@@ -97,7 +97,7 @@ def command(
     if asked.print(table) is not ResultFormat.TABLE:
         return
     other = "this table: leave out --population" if target == "population" else "the population: add --population"
-    known = len(table.spoken.targets) > 1 and not table.biased
+    known = len(table.target_scope.targets) > 1 and not table.biased
     notes = [f"\nfor {other}; as data: --format csv or --json" if known else _AS_DATA]
     if release.design is not None:
         notes = [_UNWEIGHTED]

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import line
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.policy.schema import json_schema
 
 if TYPE_CHECKING:

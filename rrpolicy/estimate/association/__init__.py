@@ -1,1 +1,1 @@
-"""How columns go together: measures with intervals, tests, and loglinear models."""
+"""Association of columns: measures with intervals, tests, and loglinear models."""

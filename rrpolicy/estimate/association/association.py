@@ -1,9 +1,14 @@
-"""How two columns go together: measures of the corrected two-way table, with standard errors and intervals.
+"""Association of two columns: measures of the corrected two-way table, with standard errors and intervals.
 
 se^2 = gradient' Sigma gradient with Sigma the covariance of the moment estimate of the counts (delta method; Guo 2010,
-chapter 3). Where a cell or margin that a measure needs is not positive, the maximum likelihood table takes the place of
-the moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
-over all tables that a score test does not reject (`rrpolicy.estimate.association.region`).
+chapter 3). Where a cell or margin that a measure needs is not positive, the maximum likelihood table replaces the
+moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
+over all tables that a score test does not reject (`rrpolicy.estimate.association.measure_ranges`).
+
+Counts that are spread evenly inside released groups have a description, and what is certain. The table is the even
+spread of generalised labels over their categories, or of dealt values over the records of their group (Xiao, Tao 2006,
+section 5). It is the mean over all assignments of values to records. Measures are taken there. Spreading draws them
+towards independence; no sampling law gives the distance.
 """
 
 from __future__ import annotations
@@ -16,16 +21,18 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import shell_quoted
 from rrpolicy.estimate.association.deflation import deflate_coupled_table, deflate_table
-from rrpolicy.estimate.association.measure_ranges import range_over_region
-from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind, drop_empty_categories
-from rrpolicy.estimate.association.region import score_region
+from rrpolicy.estimate.association.measure_ranges import range_over_region, score_region
+from rrpolicy.estimate.association.measures import MEASURES, AssociationMeasure, MeasureKind
 from rrpolicy.estimate.association.two_way_table import TwoWayTable, two_way_table
+from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
+from rrpolicy.estimate.expression import Member
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
-from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.estimates import Estimates, Inference, result_of
 from rrpolicy.estimate.results.flags import (
     DEFLATED,
     LARGE,
@@ -34,13 +41,13 @@ from rrpolicy.estimate.results.flags import (
     MOMENT,
     NOT_ESTIMABLE,
     POPULATION_VARIANCE,
+    SPREAD,
 )
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, table_variance
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.estimate.weights.base import Mask, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -57,6 +64,7 @@ ALIASES: Mapping[str, str] = {
     "cramer's_v": "cramers_v",
     "cramér's_v": "cramers_v",
 }
+_NOISE = 1e-12
 
 
 @frozen(slots=False, kw_only=True)
@@ -76,31 +84,29 @@ class Association(Estimates):
     present: tuple[tuple[Value, ...], tuple[Value, ...]] | None = field(default=None)
 
     @property
-    def alike(self) -> bool:
-        """Return False: each measure has a unit of its own."""
+    def same_unit(self) -> bool:
+        """Return False: each measure has its own unit."""
         return False
 
     @property
     def title(self) -> str:
-        """Return what is measured, and what counts as present."""
+        """Return the columns, and the categories that count as present."""
         if self.present is None:
             return f"Association of {self.row} (rows) and {self.column} (columns)"
         row, column = (" or ".join(map(str, p)) for p in self.present)
         return f"Association of {self.row} (row, present: {row}) and {self.column} (column, present: {column})"
 
-    def remarks(self) -> tuple[str, ...]:
-        """Return the notes, first of the measures that have a direction, which it is."""
-        names = [str(key["measure"]) for key in self.keys]
-        told: dict[str, list[str]] = {}
-        for name in names:
-            direction = MEASURES[name].title.partition(": ")[2] if name in MEASURES else ""
-            told.setdefault(direction, []).append(name)
-        either = told.pop("", [])
-        said = [f"{', '.join(of)}: {direction}" for direction, of in told.items()]
-        said += ["the other measures are the same either way"] if said and either else []
-        return (*said, *super().remarks())
+    def all_notes(self) -> tuple[str, ...]:
+        """Return the notes, first the direction of the measures that have one."""
+        directed: dict[str, list[str]] = {}
+        for name in (str(key["measure"]) for key in self.keys):
+            directed.setdefault(MEASURES[name].title.partition(": ")[2] if name in MEASURES else "", []).append(name)
+        either = directed.pop("", [])
+        notes = [f"{', '.join(names)}: {direction}" for direction, names in directed.items()]
+        notes += ["the other measures are the same either way"] if notes and either else []
+        return (*notes, *super().all_notes())
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the measures, those of a kind on one axis."""
         kinds: dict[MeasureKind, list[int]] = {}
         for i, key in enumerate(self.keys):
@@ -116,14 +122,23 @@ class Association(Estimates):
             for kind, rows in kinds.items()
         )
 
-    def facts(self) -> dict[str, Json]:
-        """Return the columns, and what counts as present in each."""
+    def metadata(self) -> dict[str, Json]:
+        """Return the columns, and the categories that count as present in each."""
         present: Json = None if self.present is None else [list(values) for values in self.present]
-        return {**super().facts(), "row": self.row, "column": self.column, "present": present}
+        return {**super().metadata(), "row": self.row, "column": self.column, "present": present}
 
     def __getitem__(self, measure: str) -> float:
         """Return one estimate by the name of its measure."""
         return float(self.estimate[[k["measure"] for k in self.keys].index(find_measure(measure).name)])
+
+
+def find_measure(name: str) -> AssociationMeasure:
+    """Return a measure by its name or an alias; the case of letters does not matter (RR273 if there is none)."""
+    folded = name.casefold().replace("-", "_").replace(" ", "_")
+    found = ALIASES.get(folded, folded)
+    if found not in MEASURES:
+        raise PolicyError(Problem("RR273", f"no such measure: {name!r}", hint=f"measures are {', '.join(MEASURES)}"))
+    return MEASURES[found]
 
 
 def association(
@@ -138,89 +153,141 @@ def association(
     level: float,
     deflate: bool = False,
 ) -> Association:
-    """Estimate measures of association; `Release.association` says how.
-
-    Raises:
-        PolicyError: RR273 if a measure is not defined for this table; RR278 if it cannot be deflated; RR288 where
-            labels overlap.
-    """
+    """Estimate measures of association, as `Release.association` describes."""
     refuse_overlap(release, [row, column], where, "an association")
-    asked = release.crosstab([row, column], where, target, level)
-    whole = two_way_table(asked)
+    counts = release.crosstab([row, column], where, target, level)
+    whole = two_way_table(counts)
     table, chosen = dichotomise(whole, present)
-    chosen_measures = select_measures(measures, table)
-    likely: list[Array] = []
+    measured = select_measures(measures, table)
 
+    @cache
     def likeliest() -> Array:
-        if not likely:
-            again = two_way_table(release.crosstab([row, column], where, target, level, estimator="em"))
-            likely.append(dichotomise(again, present)[0].estimate)
-        return likely[0]
+        again = two_way_table(release.crosstab([row, column], where, target, level, estimator="em"))
+        return dichotomise(again, present)[0].estimate
 
     if deflate:
-        shrunk = dichotomise(_deflate_estimate(asked, whole), present)[0].estimate
-        rows = [_measure_of_deflated_table(m, shrunk) for m in chosen_measures]
+        shrunk = dichotomise(_deflate_estimate(counts, whole), present)[0].estimate
+        rows = [_deflated_value(m, shrunk) for m in measured]
     else:
-        rows = [_estimate_measure(m, table, target, likeliest) for m in chosen_measures]
-    estimate = np.array([r.value for r in rows])
-    errors: dict[Target, Array] = {t: np.array([r.errors[t] for r in rows]) for t in ("table", "population")}
-    within = np.array([[m.low, m.high] for m in chosen_measures])
-    everybody = where is None
-    tested = (
-        _score_test_intervals(table, chosen_measures, estimate, within, asked.records, everybody=everybody)
-        if asked.sample is None
-        else None
-    )
-    untested = LARGE if asked.sample is None else LINEARISED
-    return Association(
-        **asked.scope,
-        by=("measure",),
-        keys=tuple({"measure": m.name} for m in chosen_measures),
+        rows = [_estimate_measure(m, table, likeliest) for m in measured]
+    estimate, within = np.array([r.value for r in rows]), _ranges(measured)
+    errors: dict[Target, Array] = {
+        "table": np.array([r.table_error for r in rows]),
+        "population": np.array([r.population_error for r in rows]),
+    }
+    simple = counts.sample is None
+    tested = _score_test_intervals(table, measured, estimate, within, counts) if simple else None
+    deflated, stand_in = np.array([r.estimator == DEFLATED for r in rows]), np.array([r.stand_in for r in rows])
+    found = Inference(
         estimate=estimate,
         errors=errors,
-        range=within,
+        within=within,
+        ends=tested or normal_ends(estimate, errors, within, counts.sample),
         estimator=tuple(r.estimator for r in rows),
-        flags=tuple(r.flags if tested else (*r.flags, untested) for r in rows),
-        ends=tested or normal_ends(estimate, errors, within, asked.sample),
-        row=asked.by[0],
-        column=asked.by[1],
-        present=chosen,
+        doubts=lambda _, target: (
+            (POPULATION_VARIANCE, stand_in & (target == "table")),
+            (DEFLATED, deflated),
+            (LARGE if simple else LINEARISED, np.full(len(rows), tested is None)),
+        ),
     )
+    return _result(counts, measured, chosen, found)
 
 
-def find_measure(name: str) -> AssociationMeasure:
-    """Return a measure by its name or another name of it; the case of letters does not matter.
+def spread_association(
+    release: Release,
+    counts: Crosstab,
+    measures: Sequence[AssociationMeasure] | None,
+    present: tuple[Sequence[Value], Sequence[Value]] | None,
+) -> Association:
+    """Return measures of a table of spread counts, of a release that is counted inside labels (RR273).
 
-    Raises:
-        PolicyError: RR273 if there is none.
+    Bounds are certain for two categories by two whose margins are exact, as those of dealt values are. One number is
+    open, how many records have both, and the bounds of its count (Fréchet 1940, summed over groups) are tight. With
+    fixed margins every measure either rises or falls with it, or does so on each side of independence, where it is
+    least. So its values at both ends, and at independence if that lies between, bound it.
     """
-    folded = name.casefold().replace("-", "_").replace(" ", "_")
-    found = ALIASES.get(folded, folded)
-    if found not in MEASURES:
-        raise PolicyError(Problem("RR273", f"no such measure: {name!r}", hint=f"measures are {', '.join(MEASURES)}"))
-    return MEASURES[found]
+    table, chosen = dichotomise(two_way_table(counts, known=False), present)
+    measured = select_measures(measures, table)
+    estimate = np.array([measure.value_at(table.estimate) for measure in measured])
+    unknown = np.full(len(measured), np.nan)
+    extremes = None if chosen is None else _extremes(release, counts, chosen)
+    within = _ranges(measured)
+
+    def ends(_: float, target: Target) -> Array:
+        if extremes is None or target != "table":
+            return np.full(within.shape, np.nan)
+        with np.errstate(all="ignore"):
+            values = [measure.of(extremes)[0] for measure in measured]
+        bounds = [(v.min(), v.max()) for v in values]  # NaN where a measure is not defined: then its range
+        least, most = (np.array(side) for side in zip(*bounds, strict=True))
+        return np.stack([np.fmax(within[:, 0], least), np.fmin(within[:, 1], most)], axis=1)
+
+    found = Inference(
+        estimate=estimate,
+        errors={"table": unknown, "population": unknown},
+        within=within,
+        ends=ends,
+        estimator=tuple(SPREAD if np.isfinite(v) else NOT_ESTIMABLE for v in estimate),
+        doubts=lambda _level, _target: ((SPREAD, np.full(len(measured), fill_value=True)),),
+        notes=(),
+    )
+    return _result(counts, measured, chosen, found)
+
+
+def _result(
+    counts: Crosstab,
+    measured: Sequence[AssociationMeasure],
+    present: tuple[tuple[Value, ...], tuple[Value, ...]] | None,
+    found: Inference,
+) -> Association:
+    keys = tuple({"measure": m.name} for m in measured)
+    row, column = counts.by
+    return result_of(Association, counts.scope, ("measure",), keys, found, row=row, column=column, present=present)
+
+
+def _ranges(measured: Sequence[AssociationMeasure]) -> Array:
+    return np.array([[m.low, m.high] for m in measured], dtype=float)
 
 
 @frozen
 class _MeasureEstimate:
     value: float
-    errors: Mapping[Target, float]
     estimator: str
-    flags: tuple[str, ...]
+    table_error: float = np.nan
+    population_error: float = np.nan
+    stand_in: bool = False
 
 
-_NOISE = 1e-12
-_NO_ERRORS: Mapping[Target, float] = {"table": np.nan, "population": np.nan}
+def _estimate_measure(
+    measure: AssociationMeasure, table: TwoWayTable, likeliest: Callable[[], Array]
+) -> _MeasureEstimate:
+    """Return the moment estimate where it is defined, or else that of the maximum likelihood table; 0 log 0 is 0."""
+    with np.errstate(all="ignore"):
+        value, gradient = measure.of(table.estimate)
+    flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
+    # with cells below 0 a denominator can vanish where all margins are positive
+    if measure.defined_at(table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
+        drawn, sampled = (flat @ table.covariance[t] @ flat for t in ("table", "population"))
+        size = flat**2 @ np.abs(np.diag(table.covariance["population"]))
+        sampled = np.where(np.abs(sampled) <= _NOISE * size, 0.0, sampled)
+        variance, stand_in = table_variance(drawn, np.zeros(()), sampled, at=(drawn, size), rounding=_NOISE)
+        errors = float(np.sqrt(variance)), float(np.sqrt(sampled))
+        return _MeasureEstimate(float(value), MOMENT, *errors, stand_in=bool(stand_in))
+    try:
+        likely = measure.value_at(likeliest())
+    except PolicyError:  # EM is not defined for a column
+        likely = np.nan
+    return _MeasureEstimate(likely, NOT_ESTIMABLE if np.isnan(likely) else MAXIMUM_LIKELIHOOD)
+
+
+def _deflated_value(measure: AssociationMeasure, table: Array) -> _MeasureEstimate:
+    """Return a measure of a deflated table; if it needs the cells, those below 0 count as 0."""
+    value = measure.value_at(table if measure.needs == "margins" else np.maximum(table, 0.0))
+    return _MeasureEstimate(value, DEFLATED if np.isfinite(value) else NOT_ESTIMABLE)
 
 
 def _score_test_intervals(
-    table: TwoWayTable,
-    measures: Sequence[AssociationMeasure],
-    estimate: Array,
-    within: Array,
-    records: int,
-    *,
-    everybody: bool,
+    table: TwoWayTable, measures: Sequence[AssociationMeasure], estimate: Array, within: Array, counts: Crosstab
 ) -> Ends | None:
     """Return intervals by score tests; None where the error is not known at other tables than the estimate."""
     products = table.products()
@@ -233,130 +300,78 @@ def _score_test_intervals(
     def ends(level: float, target: Target) -> Array:
         region = score_region(
             table.estimate, products, cross,
-            known=table.exact_zero, records=float(records), everybody=everybody, population=target == "population",
+            known=table.exact_zero, records=float(counts.records), everybody=counts.where is None,
+            population=target == "population",
         )  # fmt: skip
         found = range_over_region(region, measures, level)
-        # a point estimate stands in its interval, and neither leaves what is possible
+        # a point estimate lies in its interval, and neither leaves what is possible
         least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
-        # where no table of the region defines a measure nothing speaks against any value
+        # where no table of the region defines a measure, no value is rejected
         least, most = np.where(np.isnan(least), low, least), np.where(np.isnan(most), high, most)
         return np.asarray(np.clip(np.stack([least, most], axis=1), low[:, None], high[:, None]))
 
     return ends
 
 
-def _estimate_measure(
-    measure: AssociationMeasure, table: TwoWayTable, target: Target, likeliest: Callable[[], Array]
-) -> _MeasureEstimate:
-    with np.errstate(all="ignore"):
-        value, gradient = measure.of(table.estimate)
-    flat = np.where(table.exact_zero, 0.0, gradient).reshape(-1)
-    # with cells below 0 a denominator can vanish where all margins are positive
-    if is_defined(measure, table.estimate, table.exact_zero) and np.isfinite([value, *flat]).all():
-        of_this, sampled = (flat @ table.covariance[t] @ flat for t in ("table", "population"))
-        size = flat**2 @ np.abs(np.diag(table.covariance["population"]))
-        sampled = np.where(np.abs(sampled) <= _NOISE * size, 0.0, sampled)
-        variance, stand_in = table_variance(of_this, np.zeros(()), sampled, at=(of_this, size), rounding=_NOISE)
-        errors: dict[Target, float] = {"table": float(np.sqrt(variance)), "population": float(np.sqrt(sampled))}
-        flags = (POPULATION_VARIANCE,) if stand_in and target == "table" else ()
-        return _MeasureEstimate(float(value), errors, MOMENT, flags)
-    proper = _maximum_likelihood_table(measure, likeliest)
-    if proper is not None:
-        with np.errstate(all="ignore"):
-            value = measure.of(proper)[0]
-        return _MeasureEstimate(float(value), _NO_ERRORS, MAXIMUM_LIKELIHOOD, ())
-    return _MeasureEstimate(np.nan, _NO_ERRORS, NOT_ESTIMABLE, ())
-
-
-def _deflate_estimate(asked: Crosstab, table: TwoWayTable) -> TwoWayTable:
-    """Return a table without the association that randomisation alone puts into it.
-
-    Raises:
-        PolicyError: RR278 with a condition, and of two columns that one set hides.
-    """
-    if asked.where is not None:
+def _deflate_estimate(counts: Crosstab, table: TwoWayTable) -> TwoWayTable:
+    """Return a table without the association that randomisation alone puts into it (RR278 if that is unknown)."""
+    if counts.where is not None:
         hint = "leave the condition out, or `deflate`"
         raise PolicyError(Problem("RR278", "a table under a condition is not deflated", hint=hint))
-    counted, axes = asked.released, table.axes
+    axes = table.axes
     if len(axes) > 1:
-        shares = deflate_table(counted, *axes)
+        shares = deflate_table(counts.released, *axes)
     elif isinstance(axes[0][0], (RetentionWeights, MatrixWeights)):
-        shares = deflate_coupled_table(counted.reshape(-1), axes[0], (len(table.rows), len(table.columns)))
+        shares = deflate_coupled_table(counts.released.reshape(-1), axes[0], (len(table.rows), len(table.columns)))
     else:
         message = "two columns that are hidden in one set are not deflated"
         raise PolicyError(Problem("RR278", message, hint="leave `deflate` out"))
-    return replace(table, estimate=shares * asked.records)
+    return replace(table, estimate=shares * counts.records)
 
 
-def _measure_of_deflated_table(measure: AssociationMeasure, table: Array) -> _MeasureEstimate:
-    """Return a measure of a deflated table; of one that needs its cells, with those below 0 as 0."""
-    value = value_of(measure, table if measure.needs == "margins" else np.maximum(table, 0.0))
-    known = bool(np.isfinite(value))
-    return _MeasureEstimate(value, _NO_ERRORS, DEFLATED if known else NOT_ESTIMABLE, (DEFLATED,) if known else ())
-
-
-def value_of(measure: AssociationMeasure, table: Array) -> float:
-    """Return a measure of a table, of r x c without empty categories; NaN where it is not defined."""
-    if measure.shape == "rxc":
-        table = drop_empty_categories(table)
-        possible = min(table.shape, default=0) > 1
-    else:
-        possible = is_defined(measure, table, np.zeros(table.shape, dtype=bool))
-    with np.errstate(all="ignore"):
-        return float(measure.of(table)[0]) if possible else float("nan")
-
-
-def _maximum_likelihood_table(measure: AssociationMeasure, likeliest: Callable[[], Array]) -> Array | None:
-    """Return the maximum likelihood table, without empty categories, if the measure is defined there; 0 log 0 is 0."""
-    try:
-        x = likeliest()
-    except PolicyError:
+def _extremes(release: Release, counts: Crosstab, present: tuple[tuple[Value, ...], tuple[Value, ...]]) -> Array | None:
+    """Return (k, 2, 2) tables whose measures bound those of the true one; None if a margin is not known."""
+    if counts.where is not None:
         return None
-    if measure.shape == "rxc":
-        x = x[x.sum(axis=1) > 0][:, x.sum(axis=0) > 0]
-        return x if min(x.shape) > 1 else None
-    return x if is_defined(measure, x, np.zeros(x.shape, dtype=bool)) else None
+    members = [Member(name, tuple(values)) for name, values in zip(counts.by, present, strict=True)]
 
+    def bounds(*parts: Member) -> tuple[float, float]:
+        condition = split(parts, release.columns)
+        (count,) = release.tables((), [()], None, condition, target="table", level=counts.level)
+        low, high = count.conf_int(target="table")[0]
+        return float(low), float(high)
 
-def is_defined(measure: AssociationMeasure, x: Array, allowed_zero: Mask) -> bool:
-    """Return whether a measure is defined at a table."""
-    margins = min(float(x.sum(axis=0).min()), float(x.sum(axis=1).min()))
-    if margins <= 0 or min(x.shape) < 2:  # noqa: PLR2004 - a single category goes with nothing
-        return False
-    return measure.needs == "margins" or bool(((x > 0) | (allowed_zero & (x == 0))).all())
+    (row, most_row), (column, most_column) = map(bounds, members)
+    if row != most_row or column != most_column:
+        return None
+    low, high = bounds(*members)
+    low, high = max(low, row + column - counts.records, 0.0), min(high, row, column)
+    independent = row * column / counts.records
+    both = [low, high, *([independent] if low < independent < high else [])]
+    return np.array([[[counts.records - row - column + x, column - x], [row - x, x]] for x in both])
 
 
 def select_measures(measures: Sequence[AssociationMeasure] | None, table: TwoWayTable) -> list[AssociationMeasure]:
-    """Return the measures that are asked for, or all that are defined for the shape of a table (RR273)."""
+    """Return the required measures, or all that are defined for the shape of a table (RR273)."""
     square = table.estimate.shape == (2, 2)
     if measures is None:
         return [m for m in MEASURES.values() if square or m.shape == "rxc"]
     for measure in measures:
         if measure.shape == "2x2" and not square:
             rows, columns = table.estimate.shape
-            raise PolicyError(
-                Problem(
-                    "RR273",
-                    f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}",
-                    hint=_presence_hint(table),
-                )
-            )
+            message = f"{measure.name!r} is a measure of two categories by two, and this table has {rows} by {columns}"
+            row, column = ([v for v in labels if v is not None][-1] for labels in (table.rows, table.columns))
+            shell = f"--row-present {shell_quoted(str(row))} --column-present {shell_quoted(str(column))}"
+            python = f"`present=([{row!r}], [{column!r}])`"
+            hint = f"say which categories count as present: in Python, {python}; in a shell, `{shell}`"
+            raise PolicyError(Problem("RR273", message, hint=hint))
     return list(measures)
-
-
-def _presence_hint(table: TwoWayTable) -> str:
-    """Return how to say which categories count as present, in Python and in a shell, with the table's own."""
-    row, column = ([label for label in labels if label is not None][-1] for labels in (table.rows, table.columns))
-    shell = f"--row-present {shell_quoted(str(row))} --column-present {shell_quoted(str(column))}"
-    return (
-        f"say which categories count as present: in Python, `present=([{row!r}], [{column!r}])`; in a shell, `{shell}`"
-    )
 
 
 def dichotomise(
     table: TwoWayTable, present: tuple[Sequence[Value], Sequence[Value]] | None
 ) -> tuple[TwoWayTable, tuple[tuple[Value, ...], tuple[Value, ...]] | None]:
-    """Return a table by what counts as present, and what does; the table itself where nothing is to (RR273)."""
+    """Dichotomise the table; return it and the chosen categories. Unchanged if none was required (RR273)."""
     if present is None:
         if table.estimate.shape != (2, 2):
             table = table.occupied()

@@ -1,6 +1,6 @@
 """A two-way table without the association that randomisation alone puts into its estimate.
 
-Estimation errors look like association: chi-square, mutual information and what is made of them are larger, on average,
+Estimation errors look like association: on average chi-square, mutual information and functions of them are larger
 at the moment estimate q than at the true shares p. With the residuals e = q - r c of the estimated margins r and c,
 
     Var(e_ij) = (E[(W_i - r_i)^2 (V_j - c_j)^2] - E[(1_i - r_i)^2 (1_j - c_j)^2])/N
@@ -12,12 +12,12 @@ are normal. The deflated table is
 
     r_i c_j + e_ij (t r_i c_j / (t r_i c_j + Var(e_ij)))^(1/2)
 
-so that its residuals have the mean square of the true ones, cell by cell: well known cells stay as they are, and those
+so that its residuals have the mean square of the true ones, cell by cell: well known cells hardly change, and those
 that are all noise go to independence. Cells without a variance are known: t is not estimated from them. Every measure
 of association is taken there.
 
-It is no unbiased estimate of any of them: what is 0 comes out above it, and where all is noise association is lost.
-docs/reference/utility.md has how near it comes.
+It is not unbiased: an association of 0 is estimated above 0, and where all is noise association is lost.
+docs/reference/utility.md has its accuracy.
 
 References:
     Louis 1984, "Estimating a Population of Parameter Values Using Bayes and Empirical Bayes Methods" (estimates that
@@ -26,85 +26,69 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
     Grouped: TypeAlias = tuple[AxisWeights, Mask | None]
-    """An axis, and which of its original cells count for which group; None for each by itself."""
-    Form: TypeAlias = Callable[[Array, Grouped, int, Array], Array]
-    """Sums of a function of an axis' weights and its margin, along one dimension."""
-
+    """An axis, and the original cells that each group counts; None for each by itself."""
 
 ROUNDS = 200
-LEAST = 1e-150
-"""Of a variance whose square is divided by: a smaller one has a square that is 0 in doubles."""
 CLOSE = 1e-10
-"""The likelihood equation is iterated so often at most, and until t changes by no more, relative to itself."""
+"""The likelihood equation is iterated at most `ROUNDS` times, and until t changes by no more, relative to itself."""
+LEAST = 1e-150
+"""The least variance whose square is divided by: a smaller one has a square that is 0 in doubles."""
 
 
 def deflate_table(counted: Array, row: Grouped, column: Grouped) -> Array:
-    """Return (rows, columns) shares, in sum about 1; single ones may be negative.
-
-    Args:
-        counted: released records by the cells of both axes.
-        row: what undoes the first dimension.
-        column: what undoes the second one.
-    """
+    """Return (rows, columns) shares, in sum about 1, of records by the cells of both axes; some may be negative."""
     return _shrink_residuals(*residuals(counted, row, column))
 
 
 def deflate_coupled_table(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Array:
-    """Return the same of two attributes that one matrix randomises together.
+    """Return the same for two attributes that one listed matrix randomises together.
 
     With weights W_ij of their combinations in the place of products W_i V_j
 
         Var(e_ij) = (E[(W_ij - r_i W_.j - c_j W_i. + r_i c_j)^2] - E[(1_i - r_i)^2 (1_j - c_j)^2])/N.
 
-    Args:
-        counted: (released cells,) records.
-        axis: what undoes both; its matrix is listed.
-        shape: (rows, columns), whose cells in C order it counts for.
+    `counted` has (released cells,) records, and the axis counts the cells of `shape` in C order.
     """
     return _shrink_residuals(*coupled_residuals(counted, axis, shape))
 
 
 def _shrink_residuals(independent: Array, residual: Array, variance: Array) -> Array:
-    """Return the table of which residuals are shrunk by what they owe to the errors of estimates."""
     held, uncertain = independent > 0, variance > 0
     spread = np.zeros(independent.shape)
-    told = held & uncertain
-    if told.any():
-        spread[held] = _mean_square(independent[told], residual[told], variance[told]) * independent[held]
-    kept = np.sqrt(np.divide(spread, spread + variance, out=np.ones_like(spread), where=uncertain))
-    return np.asarray(independent + kept * residual)
+    estimated = held & uncertain
+    if estimated.any():
+        t = _mean_square(independent[estimated], residual[estimated], variance[estimated])
+        spread[held] = t * independent[held]
+    share = np.sqrt(np.divide(spread, spread + variance, out=np.ones_like(spread), where=uncertain))
+    return np.asarray(independent + share * residual)
 
 
 def residuals(counted: Array, row: Grouped, column: Grouped) -> tuple[Array, Array, Array]:
-    """Return (rows, columns) the product of the margins, what the estimate lies off it, and the variance of that.
-
-    Args:
-        counted: released records by the cells of both axes.
-        row: what undoes the first dimension.
-        column: what undoes the second one.
-    """
+    """Return (rows, columns) the product of the margins, the estimate less it, and the variance of the difference."""
     axes = (row, column)
     records = float(_total(_total(counted, column, 1), row, 0).item())
-    q = _estimates(_estimates(counted, row, 0), column, 1) / records
+    q = counted
+    for place, (axis, targets) in enumerate(axes):
+        q = axis.contract(q, place, targets, 1)
+    q = q / records
     margins = (q.sum(axis=1), q.sum(axis=0))
-    squared = _apply(_squares, counted, axes, margins)
-    given = _apply(_squared_expectations, counted, axes, margins)
+    drawn, given = (_squares(counted, axes, margins, given=given) for given in (False, True))
     independent = np.outer(*margins)
-    return independent, q - independent, np.maximum(squared - given, 0.0) / records**2
+    return independent, q - independent, np.maximum(drawn - given, 0.0) / records**2
 
 
 def coupled_residuals(counted: Array, axis: Grouped, shape: tuple[int, int]) -> tuple[Array, Array, Array]:
-    """Return what `residuals` does; arguments as for `deflated_as_one`."""
+    """Return the same as `residuals`, with the arguments of `deflate_coupled_table`."""
     records = float(counted.sum())
     weights = axis[0].factors(axis[1]).reshape(-1, *shape)
     q = np.tensordot(counted, weights, axes=1) / records
@@ -131,34 +115,19 @@ def _mean_square(independent: Array, residual: Array, variance: Array) -> float:
     return t
 
 
-def _apply(form: Form, counted: Array, axes: Sequence[Grouped], margins: Sequence[Array]) -> Array:
-    """Return sums over records of the product of a form of both axes."""
-    for place, (axis, margin) in enumerate(zip(axes, margins, strict=True)):
-        counted = form(counted, axis, place, margin)
-    return counted
-
-
-def _estimates(x: Array, axis: Grouped, place: int) -> Array:
-    """Return sums of weights along one dimension."""
-    return axis[0].contract(x, place, axis[1], 1)
-
-
 def _total(x: Array, axis: Grouped, place: int) -> Array:
     """Return sums of records along one dimension, which keeps one place."""
     return axis[0].contract(x, place, np.ones((len(axis[0].original), 1), dtype=bool), 1)
 
 
-def _squares(x: Array, axis: Grouped, place: int, margin: Array) -> Array:
-    """Return sums of (W - margin)^2."""
-    m = np.moveaxis(np.expand_dims(margin, tuple(range(1, x.ndim))), 0, place)
-    return np.asarray(
-        axis[0].contract(x, place, axis[1], 2) - 2 * m * _estimates(x, axis, place) + m**2 * _total(x, axis, place)
-    )
-
-
-def _squared_expectations(x: Array, axis: Grouped, place: int, margin: Array) -> Array:
-    """Return sums of (E W - margin)^2, the expectation that of each original record."""
-    if not axis[0].unbiased:  # nothing is drawn: a weight is its own expectation
-        return _squares(x, axis, place, margin)
-    m = np.moveaxis(np.expand_dims(margin, tuple(range(1, x.ndim))), 0, place)
-    return np.asarray((1 - 2 * m) * _estimates(x, axis, place) + m**2 * _total(x, axis, place))
+def _squares(x: Array, axes: Sequence[Grouped], margins: Sequence[Array], *, given: bool) -> Array:
+    """Return sums over records of products of (W - margin)^2, or of their expectations given the original record."""
+    for place, (grouped, margin) in enumerate(zip(axes, margins, strict=True)):
+        axis, targets = grouped
+        m = np.moveaxis(np.expand_dims(margin, tuple(range(1, x.ndim))), 0, place)
+        estimates, total = axis.contract(x, place, targets, 1), _total(x, grouped, place)
+        if given and axis.unbiased:
+            x = (1 - 2 * m) * estimates + m**2 * total
+        else:  # nothing is drawn where it is biased: a weight is its own expectation
+            x = axis.contract(x, place, targets, 2) - 2 * m * estimates + m**2 * total
+    return x

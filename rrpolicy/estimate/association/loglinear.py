@@ -1,21 +1,21 @@
-"""Loglinear models of a release: whether randomisation preserves one, its fit to the corrected table, a valid test."""
+"""Loglinear models: whether randomisation preserves one, its fit to the corrected table, a valid test."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.association.chi_square import chi_square_tail, wald
+from rrpolicy.estimate.association.independence import chi_square_tail, wald
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.overlap import refuse_overlap
-from rrpolicy.estimate.counts.scan import count
-from rrpolicy.estimate.invert.simplex import dense
+from rrpolicy.estimate.invert.simplex import released_counts
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.quantities import (
     SINGLE_QUANTITY_NAMES,
@@ -28,7 +28,6 @@ from rrpolicy.estimate.results.result import Result, json_number
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import p_value_equation, plain_number
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -40,41 +39,30 @@ _CLOSE = 1e-12
 
 @frozen(slots=False)
 class LoglinearFit:
-    """A fitted table.
+    """A fitted table."""
 
-    Attributes:
-        fitted: expected counts under the model, of the table's shape.
-        chi2: Pearson's statistic.
-        g2: the likelihood ratio statistic.
-        df: degrees of freedom.
-        converged: whether the margins agree to 1e-12 of the total.
-    """
-
-    fitted: Array
+    fitted: Array  # expected counts under the model
     chi2: float
     g2: float
     df: int
-    converged: bool
+    converged: bool  # whether the margins agree to 1e-12 of the total
 
 
 def fit(table: Array, terms: Sequence[Sequence[int]]) -> LoglinearFit:
     """Fit by iterative proportional fitting (Deming and Stephan 1940): the maximum likelihood table of the model.
 
-    Args:
-        table: counts, none negative.
-        terms: dimensions of each highest-order term; the fitted table has the table's margins over each.
+    The fitted table has the table's margins over the dimensions of each highest-order term.
     """
     total = float(table.sum())
     fitted = np.full(table.shape, total / table.size)
     others = [tuple(i for i in range(table.ndim) if i not in term) for term in terms]
     margins = [table.sum(axis=rest, keepdims=True) for rest in others]
-    worst = np.inf
+    pairs, worst = list(zip(others, margins, strict=True)), np.inf
     for _ in range(_ROUNDS):
-        for rest, margin in zip(others, margins, strict=True):
+        for rest, margin in pairs:
             now = fitted.sum(axis=rest, keepdims=True)
             fitted = fitted * np.divide(margin, now, out=np.zeros_like(margin), where=now > 0)
-        gaps = [np.abs(fitted.sum(axis=rest, keepdims=True) - m).max() for rest, m in zip(others, margins, strict=True)]
-        worst = max(gaps)
+        worst = max(np.abs(fitted.sum(axis=rest, keepdims=True) - margin).max() for rest, margin in pairs)
         if worst <= _CLOSE * total:
             break
     some = fitted > 0
@@ -108,21 +96,14 @@ def contrasts(shape: Sequence[int], terms: Sequence[Sequence[int]]) -> Array:
     return np.asarray(Q[:, X.shape[1] :].T)
 
 
-Term: TypeAlias = tuple[str, ...]
-
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<operator>[+*:]))", re.UNICODE)
 
 
 @frozen
 class Model:
-    """A hierarchical model: with a term, all terms within it.
+    """A hierarchical model: it has all terms within its highest-order `terms` (the generating class)."""
 
-    Attributes:
-        terms: its highest-order terms (the generating class), none within another.
-        columns: every column, in order of appearance.
-    """
-
-    terms: tuple[Term, ...]
+    terms: tuple[tuple[str, ...], ...]
     columns: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -130,11 +111,7 @@ class Model:
 
 
 def parse_formula(text: str) -> Model:
-    """Read a formula: terms joined by `+`, each of columns joined by `*` or `:`, which mean the same here.
-
-    Raises:
-        PolicyError: RR275 if it cannot be read.
-    """
+    """Read a formula: terms joined by `+`, each of columns joined by `*` or `:`, which mean the same here (RR275)."""
     terms: list[list[str]] = [[]]
     expecting, at = True, 0
     stripped = text.rstrip()
@@ -153,7 +130,7 @@ def parse_formula(text: str) -> Model:
     return model(terms)
 
 
-def model(terms: Iterable[Sequence[str]]) -> Model:
+def model(terms: Iterable[Iterable[str]]) -> Model:
     """Return the model generated by some terms; those within another are implied by it."""
     unique = list(dict.fromkeys(tuple(dict.fromkeys(t)) for t in terms))
     sets = [frozenset(t) for t in unique]
@@ -164,15 +141,11 @@ def model(terms: Iterable[Sequence[str]]) -> Model:
 
 
 def reasons_not_preserved(asked: Model, randomised: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return what keeps a model from surviving randomisation; empty if every table in it stays in it.
+    """Return the reasons why a model does not survive randomisation; empty if every table in it stays in it.
 
-    A hierarchical model survives iff no randomised variable occurs twice among its highest-order terms: two terms
-    that share a variable say that what they hold else is independent given its true value (Guo 2010, chapter 4).
-    Columns that were randomised together are one variable.
-
-    Args:
-        asked: the model.
-        randomised: the columns of each randomised axis.
+    A hierarchical model survives iff no randomised variable occurs twice among its highest-order terms: two terms that
+    share a variable are independent given its true value (Guo 2010, chapter 4). Columns that were randomised together,
+    in one of the `randomised` axes, are one variable.
     """
     reasons = []
     for axis in randomised:
@@ -216,12 +189,12 @@ class Loglinear(Result):
     Attributes:
         model: its highest-order terms.
         randomised: columns that were randomised.
-        reasons: what keeps it from surviving; empty if the released data obey it whenever the original ones do.
-        estimator: what table it was fitted to: moment, or EM where a corrected cell is not positive.
+        reasons: why it does not survive; empty if the released data obey it whenever the original ones do.
+        estimator: of the fitted table: moment, or EM where a corrected cell is not positive.
         fit: expected counts, chi2 and G2 of the corrected table. They do not follow the chi-square law.
         method: of the test.
         statistic: of a test that is valid; NaN if there is none.
-        p_value: likewise, by the chi-square law.
+        p_value: by the chi-square law; NaN if there is no valid test.
         table: the corrected table.
     """
 
@@ -253,12 +226,12 @@ class Loglinear(Result):
         """Return the model."""
         return f"Loglinear model {self.model}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns, the corrected counts, and the fitted ones."""
         keys = key_columns(self.table.by, self.table.group_values(), (*SINGLE_QUANTITY_NAMES, "fitted"))
         return (*keys, self.table.counts, ResultColumn("fitted", tuple(self.fitted.reshape(-1).tolist()), key=False))
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the model, whether it survives, its fit and its test."""
         return {
             "model": str(self.model),
@@ -275,7 +248,7 @@ class Loglinear(Result):
             },
         }
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the corrected counts were estimated."""
         return self.table.method
 
@@ -298,49 +271,38 @@ class Loglinear(Result):
             *((found,) if np.isfinite(self.p_value) else () if self.fit.df else (NO_FREEDOM,)),
         )
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the fitted counts, with the intervals of the corrected ones."""
         fitted = replace(self.table.counts, names=quantity_column_names("fitted"), estimate=self.fitted.reshape(-1))
         return (PlottedQuantity(fitted, "marks: fitted counts; bars: intervals of the corrected ones"),)
 
 
 def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
-    """Fit a model and test it; `Release.loglinear` says how.
-
-    Raises:
-        PolicyError: RR275 if the formula cannot be read or names columns that were randomised together; RR288 where
-            labels overlap.
-    """
-    asked = parse_formula(formula)
-    names = {c: release.columns.name(c) for c in asked.columns}
-    asked = parse_formula(" + ".join("*".join(f"`{names[c]}`" for c in t) for t in asked.terms))
+    """Fit a model and test it, as `Release.loglinear` describes."""
+    asked = model([map(release.columns.name, term) for term in parse_formula(formula).terms])
     refuse_overlap(release, asked.columns, where, "a loglinear model")
     axes = list({id(a): a for a in map(release.columns.axis, asked.columns)}.values())
-    together = next((a for a in axes if sum(c in asked.columns for c in a.columns) > 1), None)
-    if together is not None:
-        listed = ", ".join(map(repr, together.columns))
+    together = [axis for axis in axes if len({*axis.columns} & {*asked.columns}) > 1]
+    if together:
+        listed = ", ".join(map(repr, together[0].columns))
         raise PolicyError(Problem("RR275", f"{listed} were randomised together: a table by both has no grid of cells"))
     terms = [[asked.columns.index(c) for c in t] for t in asked.terms]
-    randomised = [a for a in axes if a.randomised]
     condition = split(where, release.columns)
-    reasons = reasons_not_preserved(asked, [a.columns for a in randomised])
+    reasons = reasons_not_preserved(asked, [a.columns for a in axes if a.randomised])
     if condition.masks:
         reasons += ("the condition is on a randomised column",)
     if any(a.counted != len(a.released) for a in axes):
         reasons += ("a column is released as sets of values",)
     table = release.crosstab(asked.columns, where, "population")
-    positive = bool((table.moment > 0).all())
+    positive = bool((table.moment_estimate > 0).all())
     if not positive:
         table = release.crosstab(asked.columns, where, "population", estimator="em")
-    found = fit(table.estimate, terms)
     if reasons:
-        statistic, p_value = _wald_test(table, terms) if positive else (np.nan, np.nan)
-        method = WALD if np.isfinite(statistic) else NO_TEST
+        method, statistic, p_value = _wald_test(table, terms) if positive else (NO_TEST, np.nan, np.nan)
     else:
-        codes, n = count(release.data, axes, condition.filter, condition.parameters)
-        released = fit(dense([len(a.released) for a in axes], codes, n), terms)
-        statistic, method = released.g2, RELEASED
-        p_value = chi_square_tail(statistic, released.df) if released.df else np.nan
+        released = fit(released_counts(release.data, axes, condition.filter, condition.parameters), terms)
+        p_value = chi_square_tail(released.g2, released.df) if released.df else np.nan
+        method, statistic = RELEASED, released.g2
     return Loglinear(
         model=asked,
         where=where,
@@ -350,7 +312,7 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
         randomised=tuple(c for c in asked.columns if release.columns.axes[c].randomised),
         reasons=reasons,
         estimator="moment" if positive else "EM",
-        fit=found,
+        fit=fit(table.estimate, terms),
         method=method,
         statistic=statistic,
         p_value=p_value,
@@ -358,10 +320,10 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     )
 
 
-def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[float, float]:
+def _wald_test(table: Crosstab, terms: list[list[int]]) -> tuple[str, float, float]:
     """Test L log pi = 0, L the contrasts orthogonal to the model; the covariance of log pi is D^-1 Sigma D^-1."""
-    L = contrasts(table.moment.shape, terms)
-    flat = table.moment.reshape(-1)
+    L = contrasts(table.moment_estimate.shape, terms)
+    flat = table.moment_estimate.reshape(-1)
     J = L / flat
-    statistic, _, p_value = wald(L @ np.log(flat), J @ table.covariance("population") @ J.T)
-    return statistic, p_value
+    found = wald(L @ np.log(flat), J @ table.covariance("population") @ J.T)
+    return WALD if np.isfinite(found.value) else NO_TEST, found.value, found.p_value

@@ -1,14 +1,23 @@
-"""How far measures of association reach over a region of tables: the ends of their intervals.
+"""The range of measures of association over the true tables that a release does not contradict.
+
+The region at a level holds the tables x, without negative cells, for which
+
+    Q(x) - min Q <= z^2,   Q(x) = (x^ - x)' (sum_v x_v C_v)^-1 (x^ - x)
+
+with x^ the corrected counts and C_v what an original v adds to their error: S_v of `products` for the population, where
+Q is Pearson's statistic of the released counts, and S_v - e_v e_v' for this table. A measure's interval is the range of
+its values over the region: those that a score test with one degree of freedom does not reject (profile score). The
+error is taken at the table that is tested, not at the estimate, and only possible tables are considered. So nothing
+needs to be normal in the counts; an end where the measure is not bounded over the region is infinite.
+
+Q is matrix-fractional in x, hence convex, and so is the region: each ray from a point inside leaves it once.
 
 The least and the largest value lie where the region ends, except that a measure of dependence is 0 at independence.
-Rays in all directions find where; a few steps of `rrpolicy.estimate.association.measure_ranges` from the best points
-sharpen it.
+Rays in all directions find these points; a few steps from the best ones sharpen them.
 
-Steps that lead a measure up to where a region of tables ends.
-
-Around a point Q is nearly a quadratic, whose square term is the covariance there, so that the highest point of a slope
-over the region is nearly that of an ellipsoid cut off by the faces of the simplex. Rays to it stay in the face that it
-lies on: a ray through the inside would leave the region before the edge where face and ellipsoid meet, and there the
+Around a point Q is nearly a quadratic, whose square term is the covariance there. So the highest point of a slope over
+the region is nearly that of an ellipsoid cut off by the faces of the simplex. Rays to it stay in the face that it lies
+on: a ray through the inside would leave the region before the edge where face and ellipsoid meet, and there the
 extremes of small cells lie.
 """
 
@@ -16,14 +25,206 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import field
+from functools import cached_property
 from statistics import NormalDist
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.estimate.association.measures import AssociationMeasure
-from rrpolicy.estimate.association.region import ScoreRegion
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.source.counts import Array
+from rrpolicy.frozen_dataclass import frozen
+
+_SINGULAR = 1e-10
+_DISTANCE_RIDGE = 1e-12
+_BOUNDARY_STEPS = 9
+_NEAREST_STEPS = 6
+_SMOOTH = 0.02
+_CLOSE = 1e-9
+
+
+@frozen(slots=False)
+class ScoreRegion:
+    """The tables around a corrected table, by their distance Q; one more unknown counts records in no cell."""
+
+    shape: tuple[int, int]
+    cells: tuple[int, ...]  # shape (K,): the cell of each of the first unknowns
+    estimate: Array = field(repr=False)  # shape (K or K + 1,): corrected counts
+    parts: Array = field(repr=False)  # shape (K or K + 1, ...): C_v of each unknown
+    fixed: bool  # whether the total is fixed without being part of the error, as a population's is
+
+    @property
+    def records(self) -> float:
+        """Return the total of all unknowns."""
+        return float(self.estimate.sum())
+
+    @cached_property
+    def _reduced(self) -> tuple[Array, Array]:
+        """Return (K, b) a basis of the contrasts with errors, and (K, b, b) C_v in it; others are known exactly."""
+        values, vectors = np.linalg.eigh(self.parts.mean(axis=0))
+        basis = vectors[:, values > _SINGULAR * max(values[-1], 0.0)]
+        return basis, basis.T @ self.parts @ basis
+
+    def distance(self, points: Array) -> Array:
+        """Return (P,) Q of (P, K) tables without negative cells."""
+        error, score = self._score(points)
+        return np.asarray((error * score).sum(axis=1))
+
+    def sloping(self, points: Array) -> tuple[Array, Array]:
+        """Return (P,) Q of (P, K) tables without negative cells, and its (P, K) gradients."""
+        error, score = self._score(points)
+        basis, parts = self._reduced
+        own = np.einsum("pi,pvi->pv", score, np.tensordot(score, parts, axes=(1, 2)))
+        return (error * score).sum(axis=1), -2 * score @ basis.T - own
+
+    def _score(self, points: Array) -> tuple[Array, Array]:
+        """Return (P, b) the errors of points in the basis, and the product of their inverse covariance with them."""
+        basis, parts = self._reduced
+        spread = np.tensordot(points, parts, axes=1)
+        ridge = _DISTANCE_RIDGE * np.maximum(np.trace(spread, axis1=1, axis2=2), _DISTANCE_RIDGE)
+        error = (self.estimate - points) @ basis
+        return error, np.linalg.solve(spread + ridge[:, None, None] * np.eye(basis.shape[1]), error[..., None])[..., 0]
+
+    def covariance(self, at: Array) -> Array:
+        """Return (P, K, K) the covariance of the corrected counts if each of (P, K) tables is the true one."""
+        smoothed = (1 - _SMOOTH) * at + _SMOOTH * self.records / at.shape[1]
+        found = np.tensordot(smoothed, self.parts, axes=1)
+        if self.fixed:
+            found = found - smoothed[:, :, None] * smoothed[:, None] / max(self.records, 1.0)
+        return np.asarray(found)
+
+    def moves(self, at: Array) -> Array:
+        """Return (K, d) M with M M' the covariance of the corrected counts if a table is the true one."""
+        return root(self.covariance(at[None])[0], _SINGULAR)
+
+    @cached_property
+    def nearest(self) -> tuple[Array, float]:
+        """Return the table of least distance, and its distance: the estimate itself where no cell is negative."""
+        x = self.estimate
+        if x.min() >= 0:
+            return x, 0.0
+        x = np.maximum(x, 0.0) * self.records / np.maximum(x, 0.0).sum()
+        for _ in range(_NEAREST_STEPS):
+            before, x = x, _least_distance(self.estimate, self.moves(x))
+            if np.abs(x - before).max() <= _CLOSE * self.records:
+                break
+        return x, float(self.distance(x[None])[0])
+
+    def boundary(self, origin: Array, rays: Array, cut: float) -> Array:
+        """Return (P, K) the points where rays leave the region Q - min Q <= cut; rays without length do not move.
+
+        Newton's steps on a convex function come back from outside without crossing the root. `origin` is (K,) or (P, K)
+        tables inside.
+        """
+        limit = self.nearest[1] + cut
+        with np.errstate(divide="ignore", invalid="ignore"):
+            reach = np.where(rays < 0, origin / -rays, np.inf)
+        face, end = reach.argmin(axis=1), reach.min(axis=1)
+        end = np.where(np.isfinite(end), end, 0.0)
+        at_end = np.maximum(origin + end[:, None] * rays, 0.0)
+        at_end[np.arange(len(rays)), face] = np.where(end > 0, 0.0, at_end[np.arange(len(rays)), face])
+        outside = np.flatnonzero(self.distance(at_end) > limit)
+        found = at_end
+        if len(outside):
+            start = np.broadcast_to(origin, rays.shape)[outside]
+            found[outside] = self._leaving(start, rays[outside], end[outside], limit)
+        return found
+
+    def _leaving(self, origin: Array, rays: Array, end: Array, limit: float) -> Array:
+        """Return the points where rays that end outside the region leave it."""
+        value, gradient = self.sloping(origin)
+        slope = (gradient * rays).sum(axis=1)
+        # the square term of a quadratic with this value and slope that reaches the length of each ray in its metric
+        basis, parts = self._reduced
+        spread = np.tensordot(origin[:1], parts, axes=1)[0]
+        steps = rays @ basis
+        spread = spread + _DISTANCE_RIDGE * np.trace(spread) * np.eye(len(spread))
+        square = np.maximum((steps * np.linalg.solve(spread, steps.T).T).sum(axis=1), _DISTANCE_RIDGE)
+        root = np.sqrt(np.maximum(slope**2 - 4 * square * (value - limit), 0.0))
+        t = np.minimum((-slope + root) / (2 * square), (1 - _SMOOTH) * end)
+        for _ in range(_BOUNDARY_STEPS):
+            value, gradient = self.sloping(np.maximum(origin + t[:, None] * rays, 0.0))
+            slope = (gradient * rays).sum(axis=1)
+            if np.abs(value - limit).max() <= _CLOSE * limit:
+                break
+            with np.errstate(divide="ignore", invalid="ignore"):
+                newton = t - (value - limit) / slope
+            half = (t + end) / 2
+            t = np.where((slope > 0) & (newton < half), np.maximum(newton, 0.0), half)
+        return np.asarray(np.maximum(origin + t[:, None] * rays, 0.0))
+
+    def tables(self, points: Array) -> Array:
+        """Return (P, rows, columns) the tables of (P, K) points."""
+        out = np.zeros((len(points), self.shape[0] * self.shape[1]))
+        out[:, list(self.cells)] = points[:, : len(self.cells)]
+        return out.reshape(-1, *self.shape)
+
+    def gradient(self, by_cell: Array) -> Array:
+        """Return (P, K) gradients by cell of tables as those by unknown."""
+        out = np.zeros((len(by_cell), len(self.estimate)))
+        out[:, : len(self.cells)] = by_cell.reshape(len(by_cell), -1)[:, list(self.cells)]
+        return out
+
+
+def score_region(
+    estimate: Array, products: Array, cross: Array, *, known: Mask, records: float, everybody: bool, population: bool
+) -> ScoreRegion:
+    """Return the region around a corrected two-way table (rows, columns), with cells that are `known` to be empty.
+
+    `products` are those of `TwoWayTable`; `cross` has (cells, cells) sums over released records of the products of
+    their weights. Unless `everybody` is in one of the cells, the rest is a separate unknown, with the error that is
+    left of `cross`. The table may be a random sample of the `population` that is estimated.
+    """
+    cells = np.flatnonzero(~known.reshape(-1))
+    x, parts = estimate.reshape(-1)[cells], products[np.ix_(cells, cells, cells)]
+    if not everybody:
+        rest = records - float(x.sum())
+        left = cross[np.ix_(cells, cells)] - np.tensordot(x, parts, axes=1)
+        values, vectors = np.linalg.eigh(left)
+        outside = (vectors * np.maximum(values, 0.0)) @ vectors.T / max(rest, 1.0)
+        means = np.vstack([np.eye(len(x)), np.zeros(len(x))])
+        x, parts = np.append(x, rest), np.stack([*map(_with_rest, [*parts, outside], means)])
+    if not population:
+        own = np.arange(len(x))
+        parts = parts.copy()
+        parts[own, own, own] -= 1
+    return ScoreRegion(estimate.shape, tuple(cells.tolist()), x, parts, population)
+
+
+def _with_rest(products: Array, mean: Array) -> Array:
+    """Return E[w w'] with one weight more, that of the rest: 1 - sum w.
+
+    `mean` is (K,) E[w] for the same original cell: 1 in that cell.
+    """
+    beside = mean - products.sum(axis=1)
+    corner = 1 - 2 * mean.sum() + products.sum()
+    return np.block([[products, beside[:, None]], [beside[None], np.array([[corner]])]])
+
+
+def _least_distance(x: Array, moves: Array) -> Array:
+    """Return the point without negative entries that is nearest to x, in the metric and the space of its moves.
+
+    The smallest z with M z >= -x (least distance programming: Lawson and Hanson 1974, chapter 23).
+    """
+    from scipy.optimize import nnls
+
+    scale = max(float(np.abs(x).max()), 1.0)
+    system = np.vstack([moves.T / scale, -x[None] / scale])
+    target = np.append(np.zeros(moves.shape[1]), 1.0)
+    dual, _ = nnls(system, target)
+    rest = system @ dual - target
+    if rest[-1] >= -_SINGULAR:
+        return np.asarray(np.maximum(x, 0.0))
+    return np.asarray(np.maximum(x + moves @ (-rest[:-1] / rest[-1]), 0.0))
+
+
+def root(covariance: Array, least: float) -> Array:
+    """Return R with R R' a covariance, without directions of at most a share `least` of the largest variance."""
+    values, vectors = np.linalg.eigh(covariance)
+    positive = values > least * max(values[-1], 0.0)
+    return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
+
 
 _RIDGE = 1e-10
 _FIRST = 0.5
@@ -31,14 +232,9 @@ _LENGTHS = (0.4, 1.0)
 
 
 def ascend(region: ScoreRegion, points: Array, at: Array, slopes: Array, cut: float) -> Array:
-    """Return points where the region ends, higher up the slopes if all goes well.
+    """Return points where the region ends, higher up the (n, K) slopes if all goes well.
 
-    Args:
-        region: the tables.
-        points: (P, K) of the region.
-        at: (n, K) some of them.
-        slopes: (n, K) to go up from them.
-        cut: how far above the least distance the region reaches.
+    `points` are (P, K) of the region, `at` (n, K) some of them, and `cut` the distance to which it reaches.
     """
     goals, held = _goals(region, at, slopes, cut)
     goals = np.vstack([at + length * (goals - at) for length in _LENGTHS])
@@ -76,17 +272,10 @@ def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[A
 
 
 def _section_maxima(covariance: Array, centre: Array, radius2: Array, slopes: Array, held: Mask) -> Array:
-    """Return (n, K) the highest points of the sections of ellipsoids with faces.
+    """Return (n, K) the highest points of the sections of ellipsoids with faces, whose `held` cells are empty.
 
     Such a section is an ellipsoid with the covariance given that the face's cells are empty; where there is none, the
-    point of the face that is nearest to the centre.
-
-    Args:
-        covariance: (n, K, K) of the ellipsoids.
-        centre: (n, K) of them.
-        radius2: (n,) squares of their radii, in standard errors.
-        slopes: (n, K) what is high.
-        held: (n, K) the cells that are empty in a face.
+    point of the face that is nearest to the centre. Radii are in standard errors.
     """
     pair = held[:, :, None] & held[:, None]
     free = np.where(held, _RIDGE * np.einsum("nii->ni", covariance) + _RIDGE, 1.0)
@@ -114,13 +303,11 @@ _EXACTLY = 1e3
 
 
 def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
-    """Return how much farther than the nearest table the nearest one is whose rows and columns are independent.
+    """Return the distance of the nearest independent table less that of the nearest table, and the degrees of freedom.
 
-    Gauss and Newton's steps over the logarithms of the margins, in the metric at the nearest table.
-
-    Returns:
-        The difference of the distances, infinite where no table of the region's form is independent; and
-        (rows - 1)(columns - 1), of those that are not known to be empty.
+    The first is infinite where no table of the region's form is independent; the second is (rows - 1)(columns - 1) of
+    the rows and columns that are not known to be empty. Gauss and Newton's steps over the logarithms of the margins, in
+    the metric at the nearest table.
     """
     start, least = region.nearest
     place = np.array(region.cells)
@@ -135,7 +322,10 @@ def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
     moves = region.moves(start)
     whiten = np.linalg.pinv(moves)
     metric = np.vstack([whiten, _EXACTLY * (np.eye(len(start)) - moves @ whiten)])
-    theta, best = _margins(region.tables(start[None])[0]), math.inf
+    table, best = region.tables(start[None])[0], math.inf
+    # the logarithms of the margins, those of the columns as shares; empty ones a little above
+    r, c = (np.maximum(table.sum(axis=axis), _LEAST_MARGIN * table.sum()) for axis in (1, 0))
+    theta = np.concatenate([np.log(r), np.log(c / table.sum())])
     for _ in range(_STEPS):
         x, slope = _independent_table(region, design, theta)
         if x.min() >= 0:
@@ -146,13 +336,6 @@ def distance_to_independence(region: ScoreRegion) -> tuple[float, int]:
         if size < _DONE:
             break
     return best - least, freedom
-
-
-def _margins(table: Array) -> Array:
-    """Return the logarithms of the margins, those of the columns as shares; empty ones a little above."""
-    total = float(table.sum())
-    r, c = (np.maximum(table.sum(axis=axis), _LEAST_MARGIN * total) for axis in (1, 0))
-    return np.concatenate([np.log(r), np.log(c / total)])
 
 
 def _independent_table(region: ScoreRegion, design: Array, theta: Array) -> tuple[Array, Array]:
@@ -179,19 +362,13 @@ _SPACE = 3
 
 
 def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure], level: float) -> Array:
-    """Return (measures, 2) the least and the largest value of each measure over a region; infinite if not bounded.
-
-    Args:
-        region: around the corrected table.
-        measures: that are defined for its shape.
-        level: of the intervals.
-    """
+    """Return (measures, 2) the least and the largest value of each measure over a region; infinite if not bounded."""
     z = NormalDist().inv_cdf((1 + level) / 2)
     if region.moves(region.nearest[0]).shape[1] == 0:
         values = _values(region, measures, region.nearest[0][None])
         return np.concatenate([values, values], axis=1)
     found = _ends(region, measures, z**2)
-    dependent = [i for i, m in enumerate(measures) if m.dependence]
+    dependent = [i for i, m in enumerate(measures) if m.kind.dependence]
     if dependent:
         below = _lower_end_distance(region, z)
         if below is None:
@@ -204,7 +381,7 @@ def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure
 def _lower_end_distance(region: ScoreRegion, z: float) -> float | None:
     """Return how far the region reaches for the lower end of a measure of dependence; None if to independence.
 
-    The estimate of a distance is drawn upwards: the square of how far the nearest table is from independence is
+    The estimate of a distance is drawn upwards: the square of the distance of the nearest table from independence is
     noncentral chi-square with (rows - 1)(columns - 1) degrees of freedom, and the lower end is that of this law.
     """
     apart, freedom = distance_to_independence(region)
@@ -227,37 +404,38 @@ def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: floa
     moves = region.moves(origin)
     space = moves.shape[1]
     # rays are spread as wide as the region is: faces may cut off most of what the errors alone would fill
-    shape = _root(np.cov(around.T)) if space <= _SPACE else moves
+    shape = root(np.cov(around.T), _EMPTY) if space <= _SPACE else moves
     slopes = _gradients(region, measures, np.broadcast_to(origin, (len(measures), 1, len(origin)))) @ moves
     steepest = np.vstack([_unit(slopes), -_unit(slopes)])
     rays = [_directions(shape.shape[1]) @ shape.T, steepest @ moves.T, _to_corners(origin, space)]
     points = np.vstack([start[None], region.boundary(origin, np.vstack(rays), cut)])
     values = _values(region, measures, points)
-    ends, rising = _range(values), np.arange(len(measures))
+    ends, rising = _ends_of(values), np.arange(len(measures))
     for _ in range(_ROUNDS):
-        own = values[rising]
-        best = np.stack([_replace_nan(own, np.inf).argmin(axis=1), _replace_nan(own, -np.inf).argmax(axis=1)], axis=1)
+        lowest, highest = _sides(values[rising])
+        best = np.stack([lowest.argmin(axis=1), highest.argmax(axis=1)], axis=1)
         slopes = _gradients(region, [measures[i] for i in rising.tolist()], points[best])
         slopes[::2] *= -1
         more = ascend(region, points, points[best.reshape(-1)], slopes, cut)
         points, values = np.vstack([points, more]), np.hstack([values, _values(region, measures, more)])
-        before, ends = ends, _range(values)
-        rising = np.flatnonzero(_still_moving(before, ends))
+        before, ends = ends, _ends_of(values)
+        with np.errstate(invalid="ignore"):
+            length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
+            rising = np.flatnonzero(~(np.isfinite(length) & (steps <= _GAIN * length)))
         if not len(rising):
             break
     ends = np.where(np.abs(ends) >= _UNBOUNDED, np.copysign(np.inf, ends), ends)
     return np.where(ends[:, :1] > ends[:, 1:], np.nan, ends)
 
 
-def _range(values: Array) -> Array:
-    return np.stack([_replace_nan(values, np.inf).min(axis=1), _replace_nan(values, -np.inf).max(axis=1)], axis=1)
+def _sides(values: Array) -> tuple[Array, Array]:
+    """Return values with NaN as infinity, so that their minimum, and their maximum, disregards it."""
+    return np.where(np.isnan(values), np.inf, values), np.where(np.isnan(values), -np.inf, values)
 
 
-def _still_moving(before: Array, ends: Array) -> Mask:
-    """Return whose ends a round moved by a part of the interval's length that is worth another round."""
-    with np.errstate(invalid="ignore"):
-        length, steps = ends[:, 1] - ends[:, 0], np.abs(ends - before).max(axis=1)
-        return np.asarray(~(np.isfinite(length) & (steps <= _GAIN * length)))
+def _ends_of(values: Array) -> Array:
+    lowest, highest = _sides(values)
+    return np.stack([lowest.min(axis=1), highest.max(axis=1)], axis=1)
 
 
 def _values(region: ScoreRegion, measures: Sequence[AssociationMeasure], points: Array) -> Array:
@@ -274,17 +452,6 @@ def _gradients(region: ScoreRegion, measures: Sequence[AssociationMeasure], poin
         for measure, own in zip(measures, points, strict=True):
             found.append(region.gradient(measure.of(region.tables(own))[1]))
     return np.nan_to_num(np.concatenate(found), nan=0.0, posinf=0.0, neginf=0.0)
-
-
-def _root(covariance: Array) -> Array:
-    """Return R with R R' a covariance, without directions of none."""
-    values, vectors = np.linalg.eigh(covariance)
-    kept = values > _EMPTY * max(values[-1], 0.0)
-    return np.asarray(vectors[:, kept] * np.sqrt(values[kept]))
-
-
-def _replace_nan(values: Array, instead: float) -> Array:
-    return np.asarray(np.where(np.isnan(values), instead, values))
 
 
 def _unit(rows: Array) -> Array:

@@ -1,20 +1,20 @@
-"""A corrected two-way table as rows by columns, with both covariances: what measures and tests are computed from.
+"""A corrected two-way table as rows by columns, with both covariances: the input of measures and tests.
 
-What record weights do, given the original: the expected products of a record's weights in the cells of a table.
-
-With w the weights of a record and S_v = E[w w' | original v], corrected counts have the covariance sum_v x_v S_v less
-diag(x) for this table, and less x x' / N for the population, at any true table x: it need not be estimated.
+With w the weights of a record in the cells of a table and S_v = E[w w' | original v], corrected counts have the
+covariance sum_v x_v S_v less diag(x) for this table, and less x x' / N for the population, at any true table x: it need
+not be estimated.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from functools import reduce
+from itertools import product
 
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.results.table import Crosstab
@@ -22,20 +22,21 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 
 def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
     """Return (cells, cells, cells): for each original cell the expected products of a record's weights.
 
-    Args:
-        axes: each axis with what its groups count, (V, groups); None for every category by itself. Of a group of
-            several categories it is the mean; under retention they are all alike.
-
-    Raises:
-        PolicyError: RR278 for a form that is none of matrices or sets, RR267 where weights are not determined.
+    The axes come with the categories that their groups count, (V, groups); None for every category by itself. A group
+    of several categories has the mean; under retention they are all equal. RR278 for a form other than matrices or
+    sets, RR267 where weights are not determined.
     """
-    return reduce(_product_over_axes, (_of_axis(axis, targets) for axis, targets in axes), np.ones((1, 1, 1)))
+    found = np.ones((1, 1, 1))
+    for axis, targets in axes:  # those that are randomised separately
+        own = _of_axis(axis, targets)
+        cells = len(found) * len(own)
+        found = np.einsum("aij,bkl->abikjl", found, own).reshape(cells, cells, cells)
+    return found
 
 
 def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
@@ -67,40 +68,24 @@ def _of_sets(axis: SetWeights) -> Array:
     )
 
 
-def _product_over_axes(first: Array, second: Array) -> Array:
-    """Return the products over two axes that are randomised apart."""
-    cells = first.shape[0] * second.shape[0]
-    return np.asarray(np.einsum("aij,bkl->abikjl", first, second).reshape(cells, cells, cells))
-
-
 PRODUCT_CELLS = 36
 """The largest table for which the error is known at every table that could be the true one."""
 
 
 @frozen(slots=False)
 class TwoWayTable:
-    """A two-way table.
-
-    Attributes:
-        rows: categories of the first column.
-        columns: categories of the second.
-        estimate: (rows, columns) counts.
-        support: released records that speak for each cell, likewise.
-        covariance: target -> (cells, cells), cells in C order.
-        exact_zero: cells that are known to be empty, without error.
-        axes: each axis with what its groups count; the products of groups are the cells.
-    """
+    """A two-way table; the products of the axes' groups are its cells."""
 
     rows: tuple[Value, ...]
     columns: tuple[Value, ...]
     estimate: Array = field(repr=False)
-    support: Array = field(repr=False)
-    covariance: Mapping[Target, Array] = field(repr=False)
-    exact_zero: Mask = field(repr=False)
-    axes: tuple[tuple[AxisWeights, Mask], ...] = field(default=(), repr=False)
+    support: Array = field(repr=False)  # shape (rows, columns): released records of each cell
+    covariance: Mapping[Target, Array] = field(repr=False)  # (cells, cells) in C order
+    exact_zero: Mask = field(repr=False)  # cells that are known to be empty, without error
+    axes: tuple[tuple[AxisWeights, Mask], ...] = field(default=(), repr=False)  # with the categories of groups
 
     def products(self) -> Array | None:
-        """Return (cells, cells, cells) what weights do given the original cell; None where that is not known."""
+        """Return `products` of the axes; None where that is not known, and for tables of more than `PRODUCT_CELLS`."""
         if not self.axes or self.estimate.size > PRODUCT_CELLS:
             return None
         try:
@@ -109,7 +94,7 @@ class TwoWayTable:
             return None
 
     def occupied(self) -> TwoWayTable:
-        """Return the table without categories that nobody has, where that is known without error."""
+        """Return the table without the categories that are known to be empty, without error."""
         rows, columns = np.flatnonzero(~self.exact_zero.all(axis=1)), np.flatnonzero(~self.exact_zero.all(axis=0))
         if len(rows) == len(self.rows) and len(columns) == len(self.columns):
             return self
@@ -153,20 +138,14 @@ class TwoWayTable:
         return (axis, of_cells @ np.kron(rows, columns) > 0), *others
 
 
-def two_way_table_without_covariance(table: Crosstab) -> TwoWayTable:
-    """Return a table of spread counts by two columns as a grid; nothing is known of its covariance."""
-    return _build_two_way_table(table, known=False)
+def two_way_table(table: Crosstab, *, known: bool = True) -> TwoWayTable:
+    """Return a table by two columns as a grid; pairs that a coupled axis cannot hold are empty.
 
-
-def two_way_table(table: Crosstab) -> TwoWayTable:
-    """Return a table by two columns as a grid; pairs that a coupled axis cannot hold are empty."""
-    return _build_two_way_table(table, known=True)
-
-
-def _build_two_way_table(table: Crosstab, *, known: bool) -> TwoWayTable:
+    The covariance of spread counts is not `known`, and NaN.
+    """
     groups = [(g[table.by[0]], g[table.by[1]]) for g in table.group_values()]
-    rows, columns = tuple(dict.fromkeys(r for r, _ in groups)), tuple(dict.fromkeys(c for _, c in groups))
-    place = {(r, c): i * len(columns) + j for i, r in enumerate(rows) for j, c in enumerate(columns)}
+    rows, columns = (tuple(dict.fromkeys(labels)) for labels in (zip(*groups, strict=True) if groups else ((), ())))
+    place = {pair: i for i, pair in enumerate(product(rows, columns))}
     at = np.array([place[g] for g in groups], dtype=np.int64)
     shape, cells = (len(rows), len(columns)), len(rows) * len(columns)
 
@@ -175,20 +154,17 @@ def _build_two_way_table(table: Crosstab, *, known: bool) -> TwoWayTable:
         out[at] = values.reshape(-1)
         return out.reshape(shape)
 
-    independent = replace(table, max_records=1)  # measures weigh by the population's; results refuse to speak of it
-    covariance: dict[Target, Array] = {}
-    targets: tuple[Target, ...] = ("table", "population")
-    for target in targets:
-        out = np.zeros((cells, cells))
+    independent = replace(table, max_records=1)  # measures use the population's errors; results refuse to show them
+    covariance: dict[Target, Array] = {"table": np.zeros((cells, cells)), "population": np.zeros((cells, cells))}
+    for target, out in covariance.items():
         out[np.ix_(at, at)] = independent.covariance(target) if known else np.nan
-        covariance[target] = out
     estimate, second = spread(table.estimate), spread(table.second_moment)
     empty = (estimate == 0) & (second == 0)
     return TwoWayTable(rows, columns, estimate, spread(table.support), covariance, empty, _axes(table, at, cells))
 
 
 def _axes(table: Crosstab, at: Ints, cells: int) -> tuple[tuple[AxisWeights, Mask], ...]:
-    """Return the axes of a table with all that their groups count; of a coupled axis, by cell of the grid."""
+    """Return the axes of a table with all categories that their groups count, those of a coupled axis by grid cell."""
     axes = [
         (axis, np.eye(len(axis.original), dtype=bool) if targets is None else targets) for axis, targets in table.axes
     ]

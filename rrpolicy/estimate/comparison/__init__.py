@@ -1,1 +1,1 @@
-"""What several releases say of the same question, or the rows of one answer, beside one another."""
+"""Comparison of several releases, or of the rows of one result."""

@@ -1,31 +1,49 @@
-"""Intervals of combinations and ratios of estimates, of the estimates' own intervals.
+"""Intervals of combinations and ratios of estimates, from the estimates' own intervals.
 
 With estimates x_j in [l_j, u_j], the combination sum c_j x_j reaches down by the root of sum d_j^2 + 2 sum_{j<k} r_jk
-d_j d_k, d_j = c_j x_j - min(c_j l_j, c_j u_j) (Zou and Donner 2008, "MOVER"), and up likewise: with normal intervals it
-is the normal one, with others as skewed as they are. Of a ratio they are the values r at which 0 is not outside the
-interval of x_1 - r x_0 (Fieller's way with the same distances; Donner and Zou 2012). Where correlations are known in
-limits only, the widest interval is taken. A distance is never taken for less than the normal one: an end that was
-clipped to what is possible says nothing of how far the estimate may be off.
+d_j d_k, d_j = c_j x_j - min(c_j l_j, c_j u_j) (Zou and Donner 2008, "MOVER"), and up likewise. With normal intervals it
+is the normal one, with others it is as skewed as these. For a ratio they are the values r at which 0 is not outside the
+interval of x_1 - r x_0 (Fieller's way with the same distances; Donner and Zou 2012). Where only limits of correlations
+are known, the widest interval is taken. A distance is at least the normal one: an end that was clipped to the possible
+range does not limit the error of the estimate.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.results.intervals import holm
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
+
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
+
+
+def refuse_spread(parts: Iterable[EstimatedQuantity], hint: str) -> None:
+    """Refuse counts that are spread inside groups (RR288)."""
+    for part in parts:
+        if part.biased:
+            message = f"{part.name!r} is spread inside groups: it has bounds and no errors"
+            raise PolicyError(Problem("RR288", message, hint=hint))
+
+
+def p_value_columns(name: str, p: Array, *, printed: bool = True) -> tuple[ResultColumn, ResultColumn]:
+    """Return the columns of p-values of a quantity, and of those adjusted for all rows (Holm 1979)."""
+    return (
+        ResultColumn(f"{name}_p", tuple(p.tolist()), key=False, printed=printed, p_values=True),
+        ResultColumn(f"{name}_p_holm", tuple(holm(p).tolist()), key=False, printed=printed, p_values=True),
+    )
 
 
 def variance(weights: Array, errors: Array, least: Array, most: Array) -> Array:
-    """Return (rows,) the largest variance of a combination that correlations allow.
+    """Return (rows,) the largest variance of a combination, with (estimates,) weights, that correlations allow.
 
-    Args:
-        weights: (estimates,) c.
-        errors: (estimates, rows) standard errors, or distances to an end.
-        least: (estimates, estimates, rows) least correlations; those of an estimate with itself are not read.
-        most: likewise the largest.
+    `errors` has (estimates, rows) standard errors, or distances to an end; least and largest correlations are
+    (estimates, estimates, rows), without those of an estimate with itself.
     """
     signed = weights[:, None] * errors
     found = (signed**2).sum(axis=0)
@@ -37,26 +55,18 @@ def variance(weights: Array, errors: Array, least: Array, most: Array) -> Array:
 
 
 def distances(estimates: Array, ends: Array, normal: Array) -> tuple[Array, Array]:
-    """Return (estimates, rows) how far each interval reaches below its estimate, and above; at least as the normal one.
+    """Return (estimates, rows) the distances from each estimate down and up to its ends; at least the `normal` ones.
 
-    Args:
-        estimates: (estimates, rows).
-        ends: (estimates, rows, 2) the intervals; an end that is none is infinite.
-        normal: (estimates, rows) half of the normal intervals; NaN where there is none.
+    The (estimates, rows, 2) ends are infinite where they are missing; NaN is for no normal interval.
     """
     least = np.nan_to_num(normal)
     return np.maximum(estimates - ends[..., 0], least), np.maximum(ends[..., 1] - estimates, least)
 
 
 def combined_interval(weights: Array, estimates: Array, reach: tuple[Array, Array], least: Array, most: Array) -> Array:
-    """Return (rows, 2) the interval of a combination.
+    """Return (rows, 2) the interval of a combination with (estimates,) weights; `reach` has `distances`.
 
-    Args:
-        weights: (estimates,) c.
-        estimates: (estimates, rows) x.
-        reach: `distances`; infinite ones make infinite ends.
-        least: as for `variance`.
-        most: as for `variance`.
+    Infinite distances make infinite ends; `least` and `most` are as for `variance`.
     """
     middle = weights @ estimates
     below, above = reach
@@ -70,13 +80,9 @@ def combined_interval(weights: Array, estimates: Array, reach: tuple[Array, Arra
 
 
 def ratio_interval(above: Array, below: Array, reach: tuple[Array, Array], largest: Array) -> Array:
-    """Return (rows, 2) the interval of a ratio of two numbers that are not negative; an end that is none is infinite.
+    """Return (rows, 2) the interval of a ratio of two numbers that are not negative; a missing end is infinite.
 
-    Args:
-        above: (rows,) the estimate that is divided.
-        below: (rows,) that which it is divided by.
-        reach: `distances` of `above` and `below`, each (2, rows).
-        largest: (rows,) the largest of the correlation's absolute values.
+    `reach` has the `distances` of both, each (2, rows), and `largest` the largest of the correlation's absolute values.
     """
     down, up = reach
     found = []

@@ -1,12 +1,12 @@
-"""One question asked of several releases: differences, ratios and trends, with what the releases have in common.
+"""One question for several releases: differences, ratios and trends, with the dependence of the releases.
 
-Errors of this table's answers come from draws. Draws of different releases are independent, except within a series,
-where equal values of a person are drawn alike. The correlation of two counts is never negative (`sums.change`); that of
-averages and of other quotients can be: where everyone's illness is reversed and its column is exact, the share of the
-ill among a randomised group becomes one less that share, with the correlation -1. Errors of the population's answers
-hold the samples' as well, and of people who are in two samples the answers are dependent. With n_ab people in both of
-n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b), whatever is asked (Kish 1965,
-section 12.4): stated, or bounded by the smaller sample. Of samples with a design a few people can weigh much, and
+Errors of this table's estimates come from draws. Draws of different releases are independent, except within a series,
+where equal values of a person have equal draws. The correlation of two counts is never negative (`sums.change`); that
+of averages and of other quotients can be: where everyone's illness is reversed and its column is exact, the share of
+the ill among a randomised group becomes one less that share, with the correlation -1. Errors of the population's
+estimates include the samples' as well, and people who are in two samples make the estimates dependent. With n_ab people
+in both of n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b) for any estimate (Kish
+1965, section 12.4): stated, or bounded by the smaller sample. In samples with a design a few people can weigh much, and
 others of their clusters are like them: there any correlation is possible, unless the samples are separate.
 """
 
@@ -15,30 +15,35 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
 
 import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.comparison.combined_intervals import combined_interval, distances, ratio_interval, variance
+from rrpolicy.estimate.comparison.combined_intervals import (
+    combined_interval,
+    distances,
+    p_value_columns,
+    ratio_interval,
+    refuse_spread,
+    variance,
+)
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends, quantile
+from rrpolicy.estimate.results.intervals import Ends, p_values, quantile
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
-from rrpolicy.estimate.results.significance import holm, p_values
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 ComparisonKind: TypeAlias = Literal["difference", "ratio", "trend"]
 Question: TypeAlias = "str | Callable[[Release], Result]"
@@ -67,18 +72,18 @@ _UNKNOWN = (
 
 @frozen(slots=False, kw_only=True)
 class EstimateComparison(Result):
-    """What became of answers from the first of several releases on.
+    """Changes of estimates since the first of several releases.
 
     Attributes:
         kind: "difference", "ratio" or "trend".
         times: of the releases, of a trend.
-        overlap: the most people that were said to be in two releases; None if it was not said.
+        overlap: the most people in two releases, as stated; None if it was not stated.
         compared: how many records each release has.
-        releases: what each is called: its policy, and its label or the policy's version.
+        releases: the name of each: its policy, and its label or the policy's version.
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} intervals, of the distances to the ends of each release's own; p: of a two-sided test "
         "that nothing changed, p_holm: adjusted for all rows"
@@ -93,24 +98,24 @@ class EstimateComparison(Result):
 
     @property
     def title(self) -> str:
-        """Return what was computed of how many releases."""
+        """Return the kind of comparison, and the records of the releases."""
         records = f"{', '.join(f'{n:,}' for n in self.compared[:-1])} and {self.compared[-1]:,}"
         first, *others = self.releases
         later = others[0] if len(others) == 1 else "each later release"
-        told = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
-        return f"{told} (releases of {records} records)"
+        title = _TITLES[self.kind].format(first=first, later=later, last=self.releases[-1])
+        return f"{title} (releases of {records} records)"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
-        """Return what rows are of, then every quantity."""
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+        """Return the grouping columns, then every quantity."""
         return self._shown
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
-        """Return each quantity beside none."""
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
+        """Return each quantity with the value of no change."""
         line = ChartReferenceLine(1.0, "as before") if self.kind == "ratio" else ChartReferenceLine(0.0, "no change")
-        return tuple(PlottedQuantity(m, line=line) for m in self.measured)
+        return tuple(PlottedQuantity(m, line=line) for m in self.quantities)
 
-    def facts(self) -> dict[str, Json]:
-        """Return what was compared."""
+    def metadata(self) -> dict[str, Json]:
+        """Return the releases and the options of the comparison."""
         return {
             "kind": self.kind,
             "times": list(self.times),
@@ -120,7 +125,7 @@ class EstimateComparison(Result):
         }
 
 
-def compare_estimates(  # noqa: PLR0917 what a comparison is asked
+def compare_estimates(  # noqa: PLR0917 the options of a comparison
     releases: Sequence[Release],
     question: Question,
     kind: ComparisonKind,
@@ -129,128 +134,115 @@ def compare_estimates(  # noqa: PLR0917 what a comparison is asked
     target: Target | None,
     level: float | None,
 ) -> EstimateComparison:
-    """Compare what releases answer; see `rrpolicy.compare_estimates`."""
+    """Compare the results of releases; see `rrpolicy.compare_estimates`."""
     untimed = kind == "trend" and times is None
     times = _check_times(releases, kind, times, overlap)
     answers = [r.query(question) if isinstance(question, str) else question(r) for r in releases]
     target, level = target or answers[0].target, answers[0].level if level is None else level
     for answer in answers:
-        answer.spoken.of(target, level)
-    keys = [answer.named_rows() for answer in answers]
-    names = [tuple(m.name for m in answer.measured) for answer in answers]
-    if any(k[0] != keys[0][0] for k in keys) or any(n != names[0] for n in names):
-        raise PolicyError(Problem("RR572", "the releases answer with other columns", hint=_SAME))
-    common = [row for row in keys[0][1] if all(row in k[1] for k in keys[1:])]
-    if not common:
-        raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=_SAME))
+        answer.target_scope.of(target, level)
+    names, common, quantities, left = _common_rows(answers)
     links = _Links.of(releases, overlap)
-    places = [[k[1].index(row) for row in common] for k in keys]
-    quantities: list[ResultColumn | EstimatedQuantity] = []
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
-    for i in range(len(names[0])):
-        parts = [answer.measured[i].picked(place) for answer, place in zip(answers, places, strict=True)]
-        if any(part.biased for part in parts):
-            message = f"{names[0][i]!r} is spread inside groups: it has bounds and no errors"
-            hint = "put the bounds of each release beside one another"
-            raise PolicyError(Problem("RR288", message, hint=hint))
-        p = _no_change_p_values(parts, kind, times, links, target, degrees)
-        quantities += [
-            _compare_quantity(parts, kind, times, links),
-            ResultColumn(f"{names[0][i]}_p", tuple(p.tolist()), key=False, p_values=True),
-            ResultColumn(f"{names[0][i]}_p_holm", tuple(holm(p).tolist()), key=False, p_values=True),
-        ]
-    pairs = range(1, len(releases)) if kind != "trend" else range(1)
-    columns: list[ResultColumn | EstimatedQuantity] = [
-        ResultColumn(name, tuple(row[i] for _ in pairs for row in common)) for i, name in enumerate(keys[0][0])
+    shown = _grouping_columns(names, common, 1 if kind == "trend" else len(releases) - 1)
+    for parts in quantities:
+        refuse_spread(parts, "put the bounds of each release beside one another")
+        shown += _compare_quantity(parts, kind, times, links, target, degrees)
+    called = _release_names(releases)
+    notes = [_UNTIMED] if untimed else []
+    if kind != "trend" and len(releases) > 2:  # noqa: PLR2004 the title names two
+        notes.append(f"releases: {', '.join(f'{number}: {name}' for number, name in enumerate(called, 1))}")
+    notes += [
+        *links.notes(target),
+        *([f"{left} rows that are not in all of the releases are left out"] if left else []),
     ]
-    if len(pairs) > 1:
-        columns.insert(0, ResultColumn("release", tuple(p + 1 for p in pairs for _ in common)))
-    left = sum(len(k[1]) for k in keys) - len(common) * len(keys)
     return EstimateComparison(
         where=answers[0].where,
         target=target,
         level=level,
         records=releases[-1].records,
-        notes=(
-            *_notes_on_times(kind, untimed, releases),
-            *links.said(target),
-            *((_LEFT.format(left=left),) if left else ()),
-            UNFLAGGED,
-        ),
+        notes=(*notes, UNFLAGGED),
         max_records=max(release.max_records for release in releases),
         kind=kind,
         times=times,
         overlap=overlap,
         compared=tuple(release.records for release in releases),
-        releases=_names(releases),
-        _shown=(*columns, *quantities),
+        releases=called,
+        _shown=tuple(shown),
     )
 
 
-_SAME = "ask what has the same columns and categories in all of them"
-_LEFT = "{left} rows that are not in all of the releases are left out"
+def _common_rows(
+    answers: Sequence[Result],
+) -> tuple[tuple[str, ...], list[tuple[Any, ...]], list[list[EstimatedQuantity]], int]:
+    """Return the names of grouping columns, the rows in all results, their quantities, and how many rows are not.
+
+    RR572 for results without the same columns, or without a common row.
+    """
+    hint = "ask what has the same columns and categories in all of them"
+    keys, measured = [answer.row_keys() for answer in answers], [answer.quantities for answer in answers]
+    if len({(names, tuple(m.name for m in own)) for (names, _), own in zip(keys, measured, strict=True)}) > 1:
+        raise PolicyError(Problem("RR572", "the releases answer with other columns", hint=hint))
+    (names, first), *others = keys
+    common = [row for row in first if all(row in rows for _, rows in others)]
+    if not common:
+        raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=hint))
+    places = [[rows.index(row) for row in common] for _, rows in keys]
+    quantities = [
+        [part.select(place) for part, place in zip(parts, places, strict=True)] for parts in zip(*measured, strict=True)
+    ]
+    return names, common, quantities, sum(len(rows) for _, rows in keys) - len(common) * len(keys)
 
 
-def _names(releases: Sequence[Release]) -> tuple[str, ...]:
-    """Return what releases are called, with their numbers where two are called alike."""
+def _grouping_columns(
+    names: Sequence[str], rows: Sequence[tuple[Any, ...]], pairs: int
+) -> list[ResultColumn | EstimatedQuantity]:
+    numbers = [ResultColumn("release", tuple(pair + 2 for pair in range(pairs) for _ in rows))] if pairs > 1 else []
+    return [*numbers, *(ResultColumn(name, tuple(row[i] for row in rows) * pairs) for i, name in enumerate(names))]
+
+
+def _release_names(releases: Sequence[Release]) -> tuple[str, ...]:
+    """Return the names of releases, with their numbers where two have the same name."""
     named = [f"{r.manifest.policy.name} {r.manifest.release or r.manifest.policy.version}" for r in releases]
     if len(set(named)) == len(named):
         return tuple(named)
     return tuple(f"{name} (release {number})" for number, name in enumerate(named, 1))
 
 
-def _notes_on_times(kind: ComparisonKind, untimed: bool, releases: Sequence[Release]) -> tuple[str, ...]:
-    """Return at which times releases are taken to be that none was stated of, and which is which of more than two."""
-    several = kind != "trend" and len(releases) > 2  # noqa: PLR2004 the title names two
-    numbered = ", ".join(f"{number}: {name}" for number, name in enumerate(_names(releases), 1))
-    return (*((_UNTIMED,) if untimed else ()), *((f"releases: {numbered}",) if several else ()))
-
-
 def _check_times(
     releases: Sequence[Release], kind: ComparisonKind, times: Sequence[float] | None, overlap: int | None
 ) -> tuple[float, ...]:
-    """Return the times of the releases.
+    """Return the times of the releases; refuse what cannot be compared (RR572)."""
 
-    Raises:
-        PolicyError: RR572 for what cannot be compared.
-    """
+    def refuse(message: str, expected: str | None = None, hint: str | None = None) -> NoReturn:
+        raise PolicyError(Problem("RR572", message, expected=expected, hint=hint))
+
     if kind not in get_args(ComparisonKind):
-        raise PolicyError(Problem("RR572", f"no such comparison: {kind!r}", expected="difference, ratio or trend"))
+        refuse(f"no such comparison: {kind!r}", "difference, ratio or trend")
     if len(releases) < 2:  # noqa: PLR2004 two can be compared
-        raise PolicyError(
-            Problem("RR572", f"{len(releases)} releases: there is nothing to compare", expected="two or more")
-        )
+        refuse(f"{len(releases)} releases: there is nothing to compare", "two or more")
     if any(a.manifest == b.manifest for a, b in combinations(releases, 2)):
         hint = "groups of one release are compared with one another by --pairwise, or release.pairwise"
-        raise PolicyError(Problem("RR572", "one release is named twice: it differs from itself in nothing", hint=hint))
+        refuse("one release is named twice: it differs from itself in nothing", hint=hint)
     if overlap is not None and (overlap < 0 or overlap > min(sorted(r.records for r in releases)[-2:])):
-        raise PolicyError(Problem("RR572", f"{overlap:,} people cannot be in two of the releases"))
+        refuse(f"{overlap:,} people cannot be in two of the releases")
     if kind != "trend" and times is not None:
-        raise PolicyError(Problem("RR572", "times belong to a trend", hint='kind="trend"'))
-    told = tuple(float(t) for t in (times if times is not None else range(len(releases))))
-    if len(told) != len(releases) or not all(map(math.isfinite, told)):
-        raise PolicyError(
-            Problem("RR572", f"{len(told)} times of {len(releases)} releases", expected="a number for each")
-        )
-    if len(set(told)) == 1:
-        raise PolicyError(Problem("RR572", "the releases are all at one time", expected="times that differ"))
-    return told
+        refuse("times belong to a trend", hint='kind="trend"')
+    found = tuple(float(t) for t in (times if times is not None else range(len(releases))))
+    if len(found) != len(releases) or not all(map(math.isfinite, found)):
+        refuse(f"{len(found)} times of {len(releases)} releases", "a number for each")
+    if len(set(found)) == 1:
+        refuse("the releases are all at one time", "times that differ")
+    return found
 
 
 @frozen(slots=False)
 class _Links:
-    """What releases have in common.
+    """The dependence of releases, with the overlap as it was stated."""
 
-    Attributes:
-        series: the name of a series that two of them are of; None if none are.
-        shared: (releases, releases) 1 where draws are of one series, else 0.
-        samples: (releases, releases) the largest correlation of the samples' errors.
-        overlap: as stated.
-    """
-
-    series: str | None
-    shared: Array
-    samples: Array
+    series: str | None  # the name of a series that two of them are part of
+    shared: Array  # shape (releases, releases): 1 where draws are of one series, else 0
+    samples: Array  # shape (releases, releases): the largest correlation of the samples' errors
     overlap: int | None
 
     @classmethod
@@ -273,7 +265,7 @@ class _Links:
         errors = np.stack([part.errors[target] for part in parts])
         drawn = np.stack([np.minimum(part.errors["table"], part.errors[target]) for part in parts])
         sampled = np.zeros_like(errors)
-        if target == "population":  # where its variance stands in for this table's, nothing is known of the draw's part
+        if target == "population":  # where its variance replaces this table's, the draw's part is not known
             sampled = np.where(drawn < errors, np.sqrt(np.maximum(errors**2 - drawn**2, 0.0)), errors)
         whole = errors[:, None] * errors[None, :]
         noise, sample = drawn[:, None] * drawn[None, :], sampled[:, None] * sampled[None, :]
@@ -283,8 +275,8 @@ class _Links:
             least, most = (np.nan_to_num(v / whole) for v in (-both - (0.0 if counts else shared), shared + both))
         return np.clip(least, -1, 1), np.clip(most, -1, 1)
 
-    def said(self, target: Target) -> tuple[str, ...]:
-        """Return what intervals rest on."""
+    def notes(self, target: Target) -> tuple[str, ...]:
+        """Return the assumptions of intervals."""
         series = (_SERIES.format(name=self.series),) if self.series is not None else ()
         if target == "table":
             return series or (_DRAWN,)
@@ -293,42 +285,39 @@ class _Links:
         return (*series, _APART if self.overlap == 0 else _STATED.format(overlap=self.overlap))
 
 
-def _compare_quantity(
-    parts: Sequence[EstimatedQuantity], kind: ComparisonKind, times: Sequence[float], links: _Links
-) -> EstimatedQuantity:
-    """Return one quantity compared: of a trend a row each, else the rows of the second release, then the third."""
-    estimates = np.stack([part.estimate for part in parts])
-    compared = [parts] if kind == "trend" else [(parts[0], part) for part in parts[1:]]
-    flags = tuple(
-        tuple(dict.fromkeys(flag for part in chosen for flag in part.flags[row]))
-        for chosen in compared
-        for row in range(estimates.shape[1])
-    )
-    found, errors, ends = (_ratios if kind == "ratio" else partial(_sums, _weights(kind, times)))(
-        parts, estimates, links
-    )
-    return replace(parts[0], estimate=found, errors=errors, ends=ends, flags=flags, released=None, whole=None)
+_ComparedValues: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
 
 
-def _no_change_p_values(  # noqa: PLR0917 each is another thing
+def _compare_quantity(  # noqa: PLR0917 the options of a comparison
     parts: Sequence[EstimatedQuantity],
     kind: ComparisonKind,
     times: Sequence[float],
     links: _Links,
     target: Target,
     degrees: float,
-) -> Array:
-    """Return p-values of no change: a ratio is 1 where the difference is 0."""
-    weights = _weights("difference" if kind == "ratio" else kind, times)
-    change, errors, _ = _sums(weights, parts, np.stack([part.estimate for part in parts]), links)
-    return p_values(change, errors[target], degrees)
-
-
-_ComparedValues: TypeAlias = "tuple[Array, dict[Target, Array], Ends]"
+) -> list[ResultColumn | EstimatedQuantity]:
+    """Return one quantity compared with p-values of no change: a row each, of the second release, then the third."""
+    estimates = np.stack([part.estimate for part in parts])
+    if kind == "trend":
+        centred, compared = np.array(times) - np.mean(times), [parts]
+        weights = [centred / (centred @ centred)]
+    else:
+        compared = [(parts[0], part) for part in parts[1:]]
+        weights = [np.eye(len(parts))[place] - np.eye(len(parts))[0] for place in range(1, len(parts))]
+    change = _sums(weights, parts, estimates, links)
+    p = p_values(change[0], change[1][target], degrees)  # a ratio is 1 where the difference is 0
+    found, errors, ends = _ratios(parts, estimates, links) if kind == "ratio" else change
+    flags = tuple(
+        tuple(dict.fromkeys(flag for part in chosen for flag in part.flags[row]))
+        for chosen in compared
+        for row in range(estimates.shape[1])
+    )
+    whole = replace(parts[0], estimate=found, errors=errors, ends=ends, flags=flags, released=None, whole=None)
+    return [whole, *p_value_columns(parts[0].name, p)]
 
 
 def _targets(parts: Sequence[EstimatedQuantity]) -> list[Target]:
-    """Return the targets that all releases have errors of: with several records a unit there is this table alone."""
+    """Return the targets that all releases have errors of: with several records a unit only this table."""
     return [target for target in parts[0].errors if all(target in part.errors for part in parts)]
 
 
@@ -355,20 +344,8 @@ def _sums(
     return np.concatenate([c @ estimates for c in weights]), errors, ends
 
 
-def _weights(kind: ComparisonKind, times: Sequence[float]) -> list[Array]:
-    if kind == "trend":
-        centred = np.array(times) - np.mean(times)
-        return [centred / (centred @ centred)]
-    size = len(times)
-    return [np.eye(size)[place] - np.eye(size)[0] for place in range(1, size)]
-
-
 def _ratios(parts: Sequence[EstimatedQuantity], estimates: Array, links: _Links) -> _ComparedValues:
-    """Return ratios to the first, their standard errors (delta method) and intervals.
-
-    Raises:
-        PolicyError: RR572 if the quantity can be negative.
-    """
+    """Return ratios to the first, their standard errors (delta method) and intervals (RR572 for negative ones)."""
     if any((part.ends(LEVEL, target)[:, 0] < 0).any() for part in parts for target in _targets(parts)):
         message = f"{parts[0].name!r} can be negative, and a ratio of such numbers has no meaning"
         raise PolicyError(Problem("RR572", message, hint='kind="difference"'))

@@ -13,11 +13,11 @@ from typing import Any, Literal, TypeAlias
 
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import interval_edges
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import interval_edges
 
 ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]
 Bin: TypeAlias = tuple[float, float, bool]
@@ -65,24 +65,15 @@ class Columns:
         inside = {name: a for name, a in spread.items() if a.randomised}
         return cls(columns, {**axes, **level}, refused, missing, inside)
 
-    def inside(self, *names: str) -> Columns:
-        """Return the same columns, generalised ones counted by the original categories inside their labels.
-
-        Args:
-            names: of which columns; none for all.
-        """
+    def disaggregate(self, *names: str) -> Columns:
+        """Return the same columns, generalised ones counted by the original categories inside their labels."""
         chosen = {name: axis for name, axis in self.spread.items() if not names or name in names}
         return replace(self, axes={**self.axes, **chosen})
 
     def labelled(self, of: str, told: Mapping[str, Mapping[Value, Value]]) -> Columns:
-        """Return the same columns with others that tell of the categories of one.
-
-        Args:
-            of: exact name of that column.
-            told: name -> what it says of each category.
-        """
+        """Return the same columns with others that tell of the categories of one."""
         axis = self.axes[of]
-        own = axis.told_of(of)
+        own = axis.labels_of(of)
         more = (*axis.more, *((name, tuple(labels[v] for v in own)) for name, labels in told.items()))
         replaced = replace(axis, more=more)
         axes = {name: replaced if known is axis else known for name, known in self.axes.items()}
@@ -120,13 +111,9 @@ class Columns:
         found = self.name(name)
         if found not in self.axes:
             categories = ", ".join(map(repr, self.axes))
-            raise PolicyError(
-                Problem(
-                    "RR263",
-                    f"{found!r} is released as it is, without a list of categories: there is nothing to group by",
-                    hint=(f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition",
-                )
-            )
+            message = f"{found!r} is released as it is, without a list of categories: there is nothing to group by"
+            hint = (f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition"
+            raise PolicyError(Problem("RR263", message, hint=hint))
         return self.axes[found]
 
     def domain(self, name: str) -> tuple[Value, ...]:
@@ -155,8 +142,7 @@ class Columns:
     def numberless(self, name: str) -> tuple[Value, ...]:
         """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
 
-        Args:
-            name: exact name of a column; of one that tells of another's categories, those that it has no number for.
+        `name`: exact name of a column; of one that tells of another's categories, those that it has no number for.
         """
         if name in self.labels:
             return tuple(category for category, cell in self.labels[name][1].items() if parse_number(cell) is None)
@@ -170,17 +156,12 @@ class Columns:
             v for v in labels if (absent is not None and same_category(v, absent)) or (beside and kind_of(v) == "text")
         )
 
-    def told_by(self, name: str) -> str:
+    def labelled_column(self, name: str) -> str:
         """Return the released column that a column tells of the categories of: itself, unless it was joined."""
         return self.labels[name][0] if name in self.labels else name
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
         """Check a constant that a column is compared with, and return it as the column's type needs it.
-
-        Args:
-            name: exact name of the column.
-            value: as DuckDB reads it.
-            ordered: compared by <, >, <= or >=.
 
         Raises:
             PolicyError: RR265 if it is of another type or no category of the column.
@@ -206,16 +187,11 @@ class Columns:
 def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, labels: Sequence[Value] = ()) -> Any:
     """Check a constant that is compared with a category column.
 
-    Args:
-        name: of the column.
-        domain: its categories.
-        value: the constant.
-        ordered: compared by <, >, <= or >=.
-        labels: what else it could have been: the released labels of a generalised column.
+    `labels`: what else it could have been: the released labels of a generalised column.
 
     Raises:
-        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have
-            no order of their own.
+        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have no
+            order of their own.
     """
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
     value = _time_as_text(value) if kinds == {"text"} else value

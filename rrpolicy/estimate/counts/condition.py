@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import field
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -61,7 +61,11 @@ class Condition:
         return np.asarray(mask & self.kept.get(id(axis), np.True_))
 
 
-def read(where: str | Sequence[Expression] | None) -> tuple[Expression, ...]:
+Where: TypeAlias = "str | Sequence[Expression] | None"
+"""A condition: text, conjuncts that were read already, or none."""
+
+
+def read(where: Where) -> tuple[Expression, ...]:
     """Return the conjuncts of a condition that is text, or was read already; sqlglot is loaded for text alone.
 
     Raises:
@@ -123,10 +127,7 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
 def narrow_condition(condition: Condition, released: Sequence[Expression], columns: Columns) -> Condition:
     """Return a condition that asks for more of the labels that were released.
 
-    Args:
-        condition: split.
-        released: the additional conjuncts, over exact names and released labels.
-        columns: of the release.
+    `released`: the additional conjuncts, over exact names and released labels.
     """
     filters, parameters, kept = [condition.filter] * bool(condition.filter), [*condition.parameters], {**condition.kept}
     for part in released:
@@ -178,14 +179,7 @@ def _type_leaf(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expr
 def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
     """Return the bins of which all values satisfy a comparison.
 
-    Args:
-        name: of the column.
-        operator: <, <=, > or >=.
-        value: that they are compared with.
-        bins: label -> lower edge, which the bin holds, upper edge, and whether it holds that.
-
-    Raises:
-        PolicyError: RR265 if it holds of a part of a bin, or of none.
+    `bins`: label -> lower edge, which the bin holds, upper edge, and whether it holds that.
     """
     below = operator in {"<", "<="}
     lower, cut = [], []
@@ -217,13 +211,7 @@ def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value
 def implicit_null_exclusions(
     where: Sequence[Expression], columns: Columns, nulls: Collection[str]
 ) -> Iterator[tuple[str, tuple[Expression, ...]]]:
-    """Yield columns whose missing values a condition leaves out without naming them, with what counts such records.
-
-    Args:
-        where: the conjuncts of the condition.
-        columns: of the release.
-        nulls: columns that may hold nulls.
-    """
+    """Yield columns whose missing values a condition leaves out without naming them, with what counts such records."""
     typed = {part: rewrite(part, lambda leaf: _type_leaf(leaf, columns)) for part in where}
     for name in dict.fromkeys(column for part in typed.values() for column in columns_of(part)):
         own = {name: columns.missing.get(name, "")} if name in columns.missing or name in nulls else {}
@@ -240,14 +228,8 @@ def _is_ordering(part: Expression) -> bool:
 def _refuse_unsatisfiable(asked: Sequence[Expression], name: str, domain: Sequence[Value]) -> None:
     """Refuse comparisons that no category satisfies: their count would be an exact 0, as if that had been found.
 
-    Args:
-        asked: all that must hold of one column, each part whole: what stands under NOT or beside OR may well hold of
-            nothing.
-        name: the column.
-        domain: its categories.
-
-    Raises:
-        PolicyError: RR265.
+    `asked`: all that must hold of one column, each part whole: what stands under NOT or beside OR may well hold of
+    nothing.
     """
     compared = any(_is_ordering(leaf) for part in asked for leaf in leaves_of(part))
     numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
@@ -296,10 +278,6 @@ def _leaf_as_stored(leaf: ColumnComparison | Member | Null, columns: Columns) ->
 
 
 def _mixed_columns_error(names: tuple[str, ...]) -> PolicyError:
-    return PolicyError(
-        Problem(
-            "RR266",
-            f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one",
-            hint="join conditions on different columns by AND; add the counts of cases that exclude each other",
-        )
-    )
+    message = f"OR and NOT may not mix {', '.join(map(repr, names))}: randomised columns are corrected one by one"
+    hint = "join conditions on different columns by AND; add the counts of cases that exclude each other"
+    return PolicyError(Problem("RR266", message, hint=hint))

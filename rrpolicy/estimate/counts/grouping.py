@@ -10,13 +10,13 @@ from itertools import product
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 CELLS = 10_000_000
 """The largest marginal that is reconstructed densely."""
@@ -47,10 +47,7 @@ def grouping(
 ) -> tuple[tuple[str, ...], list[AxisWeights]]:
     """Return the exact names of columns and their axes, each axis once.
 
-    Args:
-        columns: of the release.
-        by: names as asked for.
-        condition: its columns of sets are counted as those grouped by are, and then form one group.
+    `condition`: its columns of sets are counted as those grouped by are, and then form one group.
 
     Raises:
         PolicyError: RR262 or RR263 for a name that cannot be grouped by, or one that is named twice.
@@ -104,11 +101,8 @@ def weigh_groups(
 ) -> WeightedGroups:
     """Weigh groups of released records by a condition's axes.
 
-    Args:
-        axes: what is grouped by.
-        others: the axes of the condition, with what each must satisfy.
-        codes: released cells of the grouping axes, then of the others.
-        size: groups of released records.
+    `others`: the axes of the condition, with what each must satisfy. `codes`: released cells of the grouping axes, then
+    of the others.
     """
     weight, speaks, flat = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int64)
     for (axis, mask), code in zip(others, codes[len(axes) :], strict=False):
@@ -126,7 +120,7 @@ def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> 
     mask = condition.leaves(axis)
     if not shown:
         return GroupAxis((), ((),)), mask[:, None]
-    labels = list(zip(*map(axis.told_of, shown), strict=True))
+    labels = list(zip(*map(axis.labels_of, shown), strict=True))
     groups = tuple(dict.fromkeys(v for v, keep in zip(labels, mask, strict=True) if keep))
     if len(groups) == len(axis.original):
         return GroupAxis(shown, groups), None
@@ -183,10 +177,6 @@ class Grouping:
         """
         cells = max(math.prod(a.counted for a in self.axes), math.prod(len(g.labels) for g in self.groups))
         if cells > CELLS:
-            raise PolicyError(
-                Problem(
-                    "RR268",
-                    f"a table by {', '.join(map(repr, self.by))} has {cells:,} cells, more than {CELLS:,}",
-                    hint="group by fewer columns, and name the categories you need in the condition",
-                )
-            )
+            message = f"a table by {', '.join(map(repr, self.by))} has {cells:,} cells, more than {CELLS:,}"
+            hint = "group by fewer columns, and name the categories you need in the condition"
+            raise PolicyError(Problem("RR268", message, hint=hint))

@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 
 def notes_on_condition(release: Release, where: str | Sequence[Expression] | None) -> Iterator[str]:
-    """Yield how many records a condition leaves out because they have no value of a column that it compares.
-
-    Args:
-        release: opened.
-        where: the condition.
-    """
+    """Yield how many records a condition leaves out because they have no value of a column that it compares."""
     nulls = {attribute.release_as for attribute in release.manifest.attributes if attribute.keeps_nulls}
     if where is None or not (release.columns.missing or nulls):
         return
@@ -34,13 +29,7 @@ def notes_on_condition(release: Release, where: str | Sequence[Expression] | Non
 
 
 def note_on_count(release: Release, name: str, where: Sequence[Expression]) -> str:
-    """Return how many records a count of a column's values leaves out.
-
-    Args:
-        release: opened.
-        name: exact name of the column.
-        where: the condition.
-    """
+    """Return how many records a count of a column's values leaves out."""
     return f"left out of count({name}): {_records(release, (*where, Null(name)))} without a value"
 
 
@@ -82,11 +71,6 @@ class CompleteRecords:
 
 def complete_records(release: Release, names: Sequence[str], where: str | None) -> CompleteRecords:
     """Return the records that a model of some columns is fitted to.
-
-    Args:
-        release: opened.
-        names: exact names of the columns.
-        where: the condition.
 
     Raises:
         PolicyError: RR544 where the labels that these records have overlap; else as `split`.
@@ -139,11 +123,7 @@ def _note_on_loss(release: Release, before: Condition, after: Condition, why: st
 
 
 def _labels(release: Release, name: str, condition: Condition, kept: Sequence[Expression]) -> tuple[Value, ...]:
-    """Return the labels of a generalised column that records have which a condition leaves.
-
-    Raises:
-        PolicyError: RR544 where they overlap.
-    """
+    """Return the labels of a generalised column that records have which a condition leaves."""
     groups, axis = release.columns.spread[name], release.columns.axes[name]
     everybody = narrow_condition(split((), release.columns), kept, release.columns)
     (table,) = release.tables([name], [[name]], None, everybody, target="table", level=LEVEL)

@@ -15,8 +15,8 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 STATE = (
     "count them by crosstab, or state a number for each: mean(..., values={category: number}), or a table of numbers "
@@ -50,15 +50,12 @@ class CategoryNumbers:
 def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumbers:
     """Return the numbers of a column with categories.
 
-    Args:
-        columns: of the release.
-        name: exact name of the column.
-        among: (V,) the original cells of its axis that a condition on it leaves.
+    `among`: (V,) the original cells of its axis that a condition on it leaves.
 
     Raises:
         PolicyError: RR274 if categories other than those of who has no number are no numbers.
     """
-    labels, absent = columns.axes[name].told_of(name), columns.numberless(name)
+    labels, absent = columns.axes[name].labels_of(name), columns.numberless(name)
     if name in columns.labels:
         told = [parse_number(cell) for cell in labels]
     else:
@@ -69,7 +66,9 @@ def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumber
     known = np.array([v is not None for v in told])
     if not known.any():
         raise _no_numbers_error(name, STATE)
-    left = [v for v, asked in zip(columns.axes[name].told_of(columns.told_by(name)), among, strict=True) if asked]
+    left = [
+        v for v, asked in zip(columns.axes[name].labels_of(columns.labelled_column(name)), among, strict=True) if asked
+    ]
     return CategoryNumbers(
         np.array([v or 0.0 for v in told]),
         known & among,

@@ -17,10 +17,10 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 SUPPRESSED = "{n} suppressed, and counted in no row of a category of {of}"
 HIDDEN = "{n} released with a label that holds every category, and counted in no row of a category of {of}"
@@ -56,11 +56,8 @@ class LabelOverlap:
     def of(cls, columns: Columns, axis: AxisWeights, targets: Mask | None, records: Array) -> LabelOverlap | None:
         """Return what the labels of an axis leave open; None if it is no generalised one, or labels do not overlap.
 
-        Args:
-            columns: of the release.
-            axis: that is grouped by.
-            targets: (labels, groups) what its groups count; None for every label by itself.
-            records: (labels,) released with each label.
+        `targets`: (labels, groups) what its groups count; None for every label by itself. `records`: (labels,) released
+        with each label.
         """
         groups = columns.spread.get(axis.columns[0])
         if groups is None or axis is groups or columns.axes[axis.columns[0]] is not axis:
@@ -89,10 +86,7 @@ class LabelOverlap:
 def notes_on_overlaps(release: Release, overlaps: Sequence[LabelOverlap], suppressed: int) -> Iterator[str]:
     """Yield notes on counts by labels that overlap.
 
-    Args:
-        release: opened.
-        overlaps: of the columns that are counted by.
-        suppressed: records whose label of one of them stands for every category.
+    `suppressed`: records whose label of one of them stands for every category.
     """
     apart = [overlap.column for overlap in overlaps if not overlap.own[~overlap.everything].all()]
     if suppressed:
@@ -112,12 +106,6 @@ def _uses_boxes(release: Release) -> bool:
 
 def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, what: str) -> None:
     """Refuse what is asked of columns whose labels overlap, among those that records have.
-
-    Args:
-        release: that holds them.
-        columns: as they were named.
-        where: the condition, as asked.
-        what: for the message.
 
     Raises:
         PolicyError: RR288.

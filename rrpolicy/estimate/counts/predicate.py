@@ -66,9 +66,7 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
 def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
     """Give what evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
 
-    Args:
-        query: the SELECT.
-        whole: all of it was asked, not a condition alone; errors say so.
+    `whole`: all of it was asked, not a condition alone; errors say so.
 
     Raises:
         PolicyError: RR264 if it is not one, or what reads the tree finds it too deep.

@@ -14,6 +14,7 @@ import numpy as np
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.channels.values import labels
+from rrpolicy.counts import Array, Counts, Ints, number_rows
 from rrpolicy.engine.arrays import as_numpy, number_array, typed_array
 from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier, literal
@@ -25,7 +26,6 @@ from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_ce
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Counts, Ints, number_rows
 
 if TYPE_CHECKING:
     import duckdb
@@ -109,24 +109,27 @@ class DataFile:
         """Return what the file should hold."""
         return TableSpec(self.table, self.columns, ())
 
+    def of(self, axis: AxisWeights) -> list[Column]:
+        """Return the released columns of an axis."""
+        return [next(column for column in self.columns if column.name == name) for name in axis.columns]
+
+    def cells_sql(self, axes: Sequence[AxisWeights]) -> list[str]:
+        """Return the released columns of axes as SQL."""
+        return [sql_of(column, self.form) for axis in axes for column in self.of(axis)]
+
 
 def count(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
 ) -> tuple[list[Ints], Ints]:
     """Count released records by the released cells of some axes.
 
-    Args:
-        data: where the rows are.
-        axes: what to group by.
-        condition: a filter over columns released as they are, as SQL with `?` for its parameters.
-        parameters: of the condition.
+    `condition`: a filter over columns released as they are, as SQL with `?` for its parameters.
 
-    Returns:
-        For each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
+    Returns for each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
 
     Raises:
-        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does
-            not fit its column.
+        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does not
+            fit its column.
     """
     if data.counted_by is not None:
         return data.counted_by.count(data, axes, condition, parameters)
@@ -148,10 +151,7 @@ def count(
 def prime_cache(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
     """Take released records as counted, by whoever wrote them; the tables of these axes then follow without a pass.
 
-    Args:
-        data: where the rows are.
-        axes: whose records lie in one cell each.
-        counts: of the released labels of their columns, and maybe of others.
+    `counts`: of the released labels of their columns, and maybe of others.
     """
     import pyarrow as pa
 
@@ -173,20 +173,16 @@ def _sort_groups(codes: list[Ints], n: Ints) -> tuple[list[Ints], Ints]:
 def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     """Count released records by each of some axes of one column, in one pass.
 
-    Args:
-        data: where the rows are.
-        axes: of one column each, whose records lie in one cell.
+    `axes`: of one column each, whose records lie in one cell.
 
-    Returns:
-        For each axis the (axis.counted,) records in each released cell.
+    Returns for each axis the (axis.counted,) records in each released cell.
 
     Raises:
         PolicyError: RR269 if the file is not what the manifest describes.
     """
     if not axes:
         return []
-    kinds = {c.name: c for c in data.columns}
-    wanted = [f"{sql_of(kinds[axis.columns[0]], data.form)} AS c{i}" for i, axis in enumerate(axes)]
+    wanted = [f"{cell} AS c{i}" for i, cell in enumerate(data.cells_sql(axes))]
     wanted.append(f"{identifier(data.times) if data.times else '1'} AS n")
     names = [f"c{i}" for i in range(len(axes))]
     told = ", ".join([*names, *(f"grouping({name}) AS without_{name}" for name in names)])
@@ -225,16 +221,10 @@ class SetCounts:
 def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     """Count the sets that records were released as.
 
-    Args:
-        data: where the rows are.
-        axis: of the columns.
-        most: sets that are returned.
-
     Raises:
         PolicyError: RR269 if the file is not what the manifest describes.
     """
-    kinds = {c.name: c for c in data.columns}
-    codes = codes_of_sets(axis, *_lists([kinds[name] for name in axis.columns]))
+    codes = codes_of_sets(axis, *_lists(data.of(axis)))
     holding = (f"sum(n) FILTER (list_contains(codes, {i}))" for i in range(len(axis.original)))
     held = ", ".join(f"coalesce({n}, 0)::BIGINT" for n in holding)
 
@@ -348,14 +338,9 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
 ) -> WeightedSums:
     """Sum weights d of released records, and their products with a number; arguments as for `count`.
 
-    Args:
-        data: where the rows are.
-        axes: what to group by.
-        keys: lists of columns released as they are, which are grouped by, too.
-        weight: a column of numbers, d; None for 1.
-        value: that is summed beside the weights; None for 1.
-        condition: over columns released as they are; other records are summed in d alone.
-        parameters: of the condition.
+    `keys`: lists of columns released as they are, which are grouped by, too. `weight`: a column of numbers, d; None for
+    1. `value`: that is summed beside the weights; None for 1. `condition`: over columns released as they are; other
+    records are summed in d alone.
 
     Raises:
         PolicyError: as `count`; RR545 if a weight is missing, negative or no number, RR274 as `total`.
@@ -365,8 +350,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
-    kinds = {c.name: c for c in data.columns}
-    cells = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    cells = data.cells_sql(axes)
     names = list(dict.fromkeys(name for part in keys for name in part))
     picked = [
         *(f"{cell} AS c{i}" for i, cell in enumerate(cells)),
@@ -440,8 +424,7 @@ def values(
 ) -> tuple[list[Ints], Array, int]:
     """Return the numbers of a column, released as it is, one a record; arguments as for `count`.
 
-    Returns:
-        For each axis the (records,) released cell; the (records,) numbers; and how many records have none.
+    Returns for each axis the (records,) released cell; the (records,) numbers; and how many records have none.
 
     Raises:
         PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
@@ -469,8 +452,7 @@ def extremes(
 ) -> tuple[list[Ints], list[Any], list[Any]]:
     """Return the least and the largest value of a column released as it is; arguments as for `count`.
 
-    Returns:
-        For each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
+    Returns for each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
     """
     column = identifier(value)
     table = _aggregate_groups(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
@@ -482,22 +464,13 @@ def iterate_batches(
 ) -> Iterator[tuple[list[Ints], int]]:
     """Yield released records a batch at a time, none of them counted together.
 
-    Args:
-        data: where the rows are.
-        axes: what is told of each record, which lies in one cell of each.
-        condition: as for `count`.
-        parameters: of the condition.
+    `axes`: what is told of each record, which lies in one cell of each.
 
-    Yields:
-        For each axis the (records,) released cell; the number of records.
-
-    Raises:
-        PolicyError: as `count`.
+    Yields for each axis the (records,) released cell; the number of records.
     """
     import pyarrow as pa
 
-    kinds = {c.name: c for c in data.columns}
-    wanted = [sql_of(kinds[name], data.form) for axis in axes for name in axis.columns]
+    wanted = data.cells_sql(axes)
     where = f" WHERE {condition}" if condition else ""
     select = ", ".join(f"{sql} AS c{i}" for i, sql in enumerate(wanted)) or "1"
     with _open_query(data, lambda source: f"SELECT {select} FROM {source}{where}", parameters) as rows:  # noqa: S608
@@ -516,17 +489,10 @@ def _aggregate_groups(
     for axis in axes:
         if isinstance(axis, AnatomyWeights):
             raise axis.refusal()
-    kinds = {c.name: c for c in data.columns}
     sets = [axis for axis in axes if isinstance(axis, SetWeights)]
-    wanted = [
-        expression
-        for axis in axes
-        for expression in (
-            [f"cell{sets.index(axis)}"]
-            if isinstance(axis, SetWeights)
-            else [sql_of(kinds[name], data.form) for name in axis.columns]
-        )
-    ]
+    wanted: list[str] = []
+    for axis in axes:
+        wanted += [f"cell{sets.index(axis)}"] if isinstance(axis, SetWeights) else data.cells_sql([axis])
     select = ", ".join([*(f"{expression} AS c{i}" for i, expression in enumerate(wanted)), *parts])
     by = f" GROUP BY {', '.join(str(i + 1) for i in range(len(wanted)))}" if wanted else ""
     where = f" WHERE {condition}" if condition else ""
@@ -534,7 +500,7 @@ def _aggregate_groups(
     def query(source: str) -> str:
         kept = where
         for number, axis in enumerate(sets):
-            cells = counted_cells(axis, *_lists([kinds[name] for name in axis.columns]))
+            cells = counted_cells(axis, *_lists(data.of(axis)))
             source = f"(SELECT *, unnest({cells}) AS cell{number} FROM {source}{kept})"  # noqa: S608 names quoted
             kept = ""
         return f"SELECT {select} FROM {source}{kept}{by}"  # noqa: S608 names quoted, constants are parameters
@@ -552,25 +518,32 @@ def _run_query(data: DataFile, query: Callable[[str], str], parameters: Sequence
 def _open_query(
     data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]
 ) -> Iterator[duckdb.DuckDBPyRelation]:
-    """Give what a query of the released rows yields; what goes wrong while it is read is told as an error of the data.
+    """Give the rows that a query of the released rows yields; errors while reading them become errors of the data."""
+    if data.counted_by is not None:
+        raise resampling_unsupported_error("it needs more of the released rows than counts by categories")
+    with open_query([data], query, parameters, constants=True) as rows:
+        yield rows
 
-    Args:
-        data: where the rows are.
-        query: what to select from -> the query.
-        parameters: of the query.
+
+@contextmanager
+def open_query(
+    files: Sequence[DataFile], query: Callable[..., str], parameters: Sequence[Any] = (), *, constants: bool = False
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """Give the rows of a query of several released tables, whose names in SQL are the arguments of `query`.
+
+    Raises:
+        PolicyError: RR269 if a table is not what the manifest describes; RR265, if `constants` may be the cause, where
+            a value does not fit its column.
     """
     import duckdb
 
-    if data.counted_by is not None:
-        raise resampling_unsupported_error("it needs more of the released rows than counts by categories")
-    with query_connection(alone=data.form.alone) as connection:
+    with query_connection(alone=files[0].form.alone) as connection:
         try:
-            yield connection.sql(query(relation(connection, data)), params=list(parameters))
-        except duckdb.ConversionException as error:
-            raise PolicyError(
-                Problem("RR265", "a constant of the condition does not fit the type of its column")
-            ) from error
+            yield connection.sql(query(*(relation(connection, file) for file in files)), params=list(parameters))
         except duckdb.Error as error:
+            if constants and isinstance(error, duckdb.ConversionException):
+                message = "a constant of the condition does not fit the type of its column"
+                raise PolicyError(Problem("RR265", message)) from error
             raise manifest_mismatch_error(str(error).splitlines()[0]) from error
 
 
@@ -601,14 +574,9 @@ def relation(connection: Any, data: DataFile) -> str:
 
 def resampling_unsupported_error(why: str) -> PolicyError:
     """Return the error for a question that cannot be asked of counts that were drawn again."""
-    return PolicyError(
-        Problem(
-            "RR509",
-            f"this cannot be bootstrapped: {why}",
-            expected="counts, shares or measures of association by columns with categories",
-            hint="leave out the bootstrap",
-        )
-    )
+    message = f"this cannot be bootstrapped: {why}"
+    expected = "counts, shares or measures of association by columns with categories"
+    return PolicyError(Problem("RR509", message, expected=expected, hint="leave out the bootstrap"))
 
 
 def manifest_mismatch_error(message: str) -> PolicyError:

@@ -1,1 +1,1 @@
-"""Other ways back from released counts: proper tables, and analyses that need no correction."""
+"""Estimators other than the unbiased one: proper tables from released counts."""

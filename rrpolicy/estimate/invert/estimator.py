@@ -1,4 +1,4 @@
-"""What an estimator is: other point estimates for a table than the unbiased ones, from the same released counts."""
+"""The protocol of estimators: point estimates for a table from the released counts, in place of the unbiased ones."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from rrpolicy.plugin_errors.type_checks import check_return_type, plugin_contrac
 from rrpolicy.plugin_spec import LazyMapping, Offer
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.counts.condition import Condition
     from rrpolicy.estimate.counts.scan import DataFile
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
-    from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)
 class Inversion:
-    """A table that is to be estimated otherwise, of the records of a data file that satisfy a condition."""
+    """A table to estimate by another method, of the records of a data file that satisfy a condition."""
 
     _table: Crosstab
     _data: DataFile
@@ -28,8 +28,8 @@ class Inversion:
 
     @property
     def moment(self) -> Array:
-        """Return the moment estimates: unbiased, some perhaps negative, in the shape of the answer."""
-        return self._table.moment
+        """Return the moment estimates: unbiased, some perhaps negative, in the shape of the result."""
+        return self._table.moment_estimate
 
     @property
     def records(self) -> int:
@@ -38,9 +38,9 @@ class Inversion:
 
     @cached_property
     def _parts(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
-        """The axes that are grouped by, then those of the condition, with what is counted of each.
+        """The axes that are grouped by, then those of the condition, with the categories that count.
 
-        A mask (original categories, groups) says which categories count; None for every one by itself.
+        A mask (original categories, groups) marks these; None for every one by itself.
         """
         grouped = self._table.axes
         others = [
@@ -50,7 +50,7 @@ class Inversion:
 
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
-        """Return how many released and how many original values each part has."""
+        """Return the number of released and of original values of each part."""
         return tuple((len(axis.released), len(axis.original)) for axis, _ in self._parts)
 
     @cached_property
@@ -67,15 +67,13 @@ class Inversion:
     @cached_property
     def released(self) -> Array:
         """Return the released counts, one dimension a part; one pass over the data."""
-        from rrpolicy.estimate.counts.scan import count
-        from rrpolicy.estimate.invert.simplex import dense
+        from rrpolicy.estimate.invert.simplex import released_counts
 
         axes = [axis for axis, _ in self._parts]
-        codes, n = count(self._data, axes, self._condition.filter, self._condition.parameters)
-        return dense([released for released, _ in self.sizes], codes, n)
+        return released_counts(self._data, axes, self._condition.filter, self._condition.parameters)
 
     def answer(self, counts: Array) -> Array:
-        """Return original counts, one dimension a part, summed to the shape of the answer."""
+        """Return original counts, one dimension a part, summed to the shape of the moment estimates."""
         import numpy as np
 
         from rrpolicy.estimate.invert.simplex import apply_along_axes
@@ -85,39 +83,35 @@ class Inversion:
 
 
 class Estimator(Protocol):
-    """Another point estimate. The intervals beside it stay those of the moment estimate.
+    """Another point estimate. The intervals stay those of the moment estimate.
 
     Attributes:
-        name: what callers ask for.
-        told: what it is, in a few words, which the result says; that it is biased is said beside.
+        name: the value of the option `estimator`.
+        told: a description in a few words, shown in the result; a separate note states that it is biased.
     """
 
     name: str
     told: str
 
     def counts(self, asked: Inversion) -> tuple[Array, str]:
-        """Return the estimates in the shape of `asked.moment`, and what must be known of this run; "" if nothing.
+        """Return the estimates in the shape of `asked.moment`, and a note on this run; "" if there is none.
 
         Raises:
-            PolicyError: if it is not defined for what is asked.
+            PolicyError: if it is not defined for the table.
         """
         ...
 
 
 def counts_by(estimator: Estimator, asked: Inversion) -> tuple[Array, str]:
-    """Return the estimates of an estimator; see `Estimator.counts`.
-
-    Raises:
-        RefusedError: RR413 if the estimator is a plugin's and returns something else.
-    """
+    """Return the estimates of an estimator; see `Estimator.counts` (RR413 if a plugin returns something else)."""
     import numpy as np
 
-    found, told = check_return_type(tuple[Any, str], estimator.counts)(asked)
+    found, note = check_return_type(tuple[Any, str], estimator.counts)(asked)
     if np.shape(found) != asked.moment.shape:
         raise plugin_contract_error(
             estimator.counts, f"returned counts of shape {np.shape(found)}, expected {asked.moment.shape}"
         )
-    return found, told
+    return found, note
 
 
 Estimators: TypeAlias = Mapping[str, Estimator]

@@ -1,7 +1,7 @@
 """Estimates that are proper tables: maximum likelihood by EM, and projection on the simplex; both are biased.
 
 EM for lambda = P pi with multinomial counts, axis by axis (Agrawal and Aggarwal 2001, "iterative Bayes"; van den Hout
-and van der Heijden 2002): pi <- pi * P^T(n / P pi) / N. In the interior it ends at the moment estimate. Of tables with
+and van der Heijden 2002): pi <- pi * P^T(n / P pi) / N. In the interior it ends at the moment estimate. In tables with
 few cells the same maximum is found by sequential quadratic programming, which does not slow down where cells tend to 0.
 Intervals belong to the moment estimate in every case.
 """
@@ -12,15 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.invert.estimator import Inversion
@@ -38,25 +39,15 @@ _RIDGE = 1e-12
 
 @frozen(slots=False)
 class MaximumLikelihoodTable:
-    """The table of the largest likelihood.
+    """The table of the largest likelihood."""
 
-    Attributes:
-        counts: original cells, all >= 0, of the same total as the released ones.
-        gap: the log-likelihood lies at most this far below its maximum (N (max gradient - 1), by concavity).
-        converged: whether the gap is below 1e-6.
-    """
-
-    counts: Array
-    gap: float
-    converged: bool
+    counts: Array  # of original cells, all >= 0, with the total of the released ones
+    gap: float  # the log-likelihood is at most this far below its maximum (N (max gradient - 1), by concavity)
+    converged: bool  # whether the gap is below 1e-6
 
 
-def transition(axis: AxisWeights) -> Array:
-    """Return (U, V) the column-stochastic matrix of an axis.
-
-    Raises:
-        PolicyError: RR278 for a form whose likelihood is not that of a matrix.
-    """
+def matrix_of(axis: AxisWeights) -> Array | None:
+    """Return (U, V) the column-stochastic matrix of an axis; None for a form without one."""
     match axis:
         case IdentityWeights():
             return np.eye(len(axis.original))
@@ -69,29 +60,38 @@ def transition(axis: AxisWeights) -> Array:
         case MatrixWeights(rows=rows):
             return np.array([[float(v) for v in row] for row in rows])
         case _:
-            columns = ", ".join(map(repr, axis.columns))
-            raise PolicyError(
-                Problem("RR278", f"{columns} is not released through a matrix: EM is not defined for it here")
-            )
+            return None
+
+
+def transition(axis: AxisWeights) -> Array:
+    """Return the matrix of an axis (RR278 for a form without one)."""
+    P = matrix_of(axis)
+    if P is None:
+        columns = ", ".join(map(repr, axis.columns))
+        message = f"{columns} is not released through a matrix: EM is not defined for it here"
+        raise PolicyError(Problem("RR278", message))
+    return P
+
+
+def kronecker_product(matrices: Sequence[Array]) -> Array:
+    """Return the matrix of all axes together."""
+    return reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)
 
 
 def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLikelihoodTable:
-    """Find the original table under which the released counts are likeliest.
-
-    Args:
-        released: counts, one dimension an axis.
-        matrices: (U, V) of each axis.
-    """
+    """Return the original table under which the released counts, one dimension an axis, are likeliest."""
     total = float(released.sum())
     shape = tuple(P.shape[1] for P in matrices)
     if total <= 0:
         return MaximumLikelihoodTable(np.zeros(shape), 0.0, converged=True)
     small = math.prod(shape) <= _SMALL and math.prod(P.size for P in matrices) <= _ENTRIES
     if len(shape) > 1 and small:
-        found = maximum_likelihood(released.reshape(-1), [reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)])
+        found = maximum_likelihood(released.reshape(-1), [kronecker_product(matrices)])
         return replace(found, counts=found.counts.reshape(shape))
     n = released / total
-    pi = _start(n, matrices)
+    # one posterior step from the uniform table is positive wherever the data allow it
+    pi = np.full(shape, 1 / np.prod(shape))
+    pi = pi * _ratio(pi, n, matrices)
     gap, ratio = np.inf, np.ones(shape)
     for _ in range(_STEPS):
         ratio = _ratio(pi, n, matrices)
@@ -100,7 +100,7 @@ def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLik
             break
         uphill = _quadratic(pi, ratio, n, matrices[0]) if small else None
         pi = _accelerate_em(pi, pi * ratio, n, matrices) if uphill is None else uphill
-    # a cell that tends to 0 never reaches it: its gradient says so
+    # a cell that tends to 0 never reaches it, but its gradient is negative
     pi = np.where((total * pi < _EMPTY) & (ratio < 1 - _SLACK), 0.0, pi)
     return MaximumLikelihoodTable(total * pi / pi.sum(), gap, converged=gap <= _GAP)
 
@@ -127,13 +127,6 @@ def apply_along_axes(x: Array, matrices: Sequence[Array], *, transpose: bool = F
     return x
 
 
-def _start(n: Array, matrices: Sequence[Array]) -> Array:
-    """Start from one posterior step of the uniform table: positive wherever the data allow it."""
-    shape = tuple(P.shape[1] for P in matrices)
-    uniform = np.full(shape, 1 / np.prod(shape))
-    return np.asarray(uniform * _ratio(uniform, n, matrices))
-
-
 def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
     expected = apply_along_axes(pi, matrices)
     quotient = np.divide(n, expected, out=np.zeros_like(n), where=n > 0)
@@ -143,9 +136,9 @@ def _ratio(pi: Array, n: Array, matrices: Sequence[Array]) -> Array:
 def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
     """Return the next table by sequential quadratic programming; None where it leads nowhere.
 
-    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0, and the way there is halved until
-    it leads uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that function sum pi = 1, since
-    columns of P add up to 1.
+    The quadratic model of sum n log(P pi) - sum pi at `pi` is maximised over pi >= 0. The step is halved until it leads
+    uphill (Kim, Carbonetto, Stephens, Anitescu 2020). At the maximum of that function sum pi = 1, since columns of P
+    add up to 1.
     """
     known = n > 0
     scaled = P[known] * (np.sqrt(n[known]) / (P[known] @ pi))[:, None]
@@ -163,7 +156,7 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
         if _likelihood(moved, n, [P]) > before:
             return np.asarray(moved)
         aim = (pi + aim) / 2
-    # near the maximum rounding hides which way is uphill, and slopes still tell
+    # near the maximum rounding hides which way is uphill, but slopes show it
     return whole if float(_ratio(whole, n, [P]).max()) < float(ratio.max()) else None
 
 
@@ -190,14 +183,12 @@ def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
     return float((n[known] * np.log(expected)).sum())
 
 
-def dense(shape: Sequence[int], codes: Sequence[Ints], n: Ints) -> Array:
-    """Return counts as an array.
-
-    Args:
-        shape: of it.
-        codes: for each dimension (cells,) places.
-        n: (cells,) counts; equal places are added.
-    """
+def released_counts(
+    data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
+) -> Array:
+    """Return the released records that satisfy a condition, as `count` does, one dimension an axis."""
+    codes, n = count(data, axes, condition, parameters)
+    shape = [len(axis.released) for axis in axes]
     flat = np.zeros(len(n), dtype=np.int64)
     for size, code in zip(shape, codes, strict=True):
         flat = flat * size + code
@@ -209,15 +200,10 @@ _ROUNDS = 3
 
 
 def maximise_quadratic(square: Array, slope: Array, near: Array) -> Array:
-    """Return the x >= 0 at which slope' x - x' square x / 2 is largest.
+    """Return the x >= 0 at which slope' x - x' square x / 2 is largest, from a point near it.
 
-    Active sets (Lawson and Hanson 1974, chapter 23) on the normal equations (Bro and de Jong 1997), begun at a point
-    that is known to be near: most of what is 0 there is 0 in the end.
-
-    Args:
-        square: (k, k) symmetric, positive definite.
-        slope: (k,) at 0.
-        near: (k,) where to begin, >= 0.
+    Active sets (Lawson and Hanson 1974, chapter 23) on the normal equations (Bro and de Jong 1997): most entries that
+    are 0 at the start are 0 in the end.
 
     Raises:
         numpy.linalg.LinAlgError: if the square is singular, or rounding leads round in circles.
@@ -260,11 +246,7 @@ class MaximumLikelihoodEstimator:
     told = "maximum likelihood (EM)"
 
     def counts(self, asked: Inversion) -> tuple[Array, str]:
-        """Run EM.
-
-        Raises:
-            PolicyError: RR278 if it is not defined for a column; RR268 for more cells than it can be run on.
-        """
+        """Run EM (RR278 if it is not defined for a column; RR268 for too many cells)."""
         cells = max(math.prod(sizes) for sizes in zip(*asked.sizes, strict=True)) if asked.sizes else 1
         if cells > LIKELIHOOD_CELLS:
             raise PolicyError(

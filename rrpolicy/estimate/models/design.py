@@ -1,4 +1,4 @@
-"""From a formula to the columns that a model is of, and what each original cell has in its equations."""
+"""The columns of a model from its formula, and the equations' terms of each original cell."""
 
 from __future__ import annotations
 
@@ -20,29 +20,22 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from rrpolicy.canonical_json import Value
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 MISSING = "missing"
-"""What stands for a missing value in the terms of a model."""
+"""The category of a missing value in the terms of a model."""
 
 
 @frozen(slots=False)
 class Formula:
-    """What is modelled by what.
+    """Outcome and covariates of a model; words replace odd names of columns on the right side."""
 
-    Attributes:
-        outcome: a column, as it was written.
-        covariates: columns of the right side, as they were written, each once.
-        right: the right side, odd names of columns replaced by words that stand for them.
-        odd: these words, each with its column.
-    """
-
-    outcome: str
-    covariates: tuple[str, ...]
+    outcome: str  # unchanged
+    covariates: tuple[str, ...]  # unchanged, each once
     right: str
-    odd: Mapping[str, str] = field(default_factory=dict)
+    odd: Mapping[str, str] = field(default_factory=dict)  # word -> column
 
-    def told(self, text: str) -> str:
+    def with_names(self, text: str) -> str:
         """Return a text with the columns' own names."""
         for word, name in self.odd.items():
             text = text.replace(word, name)
@@ -50,11 +43,7 @@ class Formula:
 
 
 def read_formula(text: str) -> Formula:
-    """Read `outcome ~ terms`, the terms in the language of formulaic.
-
-    Raises:
-        PolicyError: RR540 if formulaic is not installed; RR541 if it cannot be read.
-    """
+    """Read `outcome ~ terms`, the terms in the language of formulaic (RR540 if it is not installed; RR541)."""
     try:
         import formulaic
         from formulaic.errors import FormulaicError
@@ -66,13 +55,13 @@ def read_formula(text: str) -> Formula:
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
         words = re.search(r"[^\W\d]\w*(?=\s*([<>=!]=?|in\b))", left)
-        told = None
+        hint = None
         if tilde and words is not None:
-            told = (
+            hint = (
                 f"name the column alone, {words[0]}, and which of its categories count as yes: "
                 "--success CATEGORY for each, in Python success=[...]"
             )
-        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=told))
+        raise PolicyError(Problem("RR541", f"not a formula of one outcome: {text!r}", expected=expected, hint=hint))
     odd = {}
     for place, name in enumerate(dict.fromkeys(re.findall(r"`([^`]+)`", right))):  # formulaic cuts names at points
         word = f"odd_{place}_"
@@ -84,24 +73,18 @@ def read_formula(text: str) -> Formula:
     try:
         named = formulaic.Formula(right).required_variables
     except (FormulaicError, SyntaxError, ValueError) as error:
-        message = f"not a formula: {text!r}: {read.told(str(error))}"
+        message = f"not a formula: {text!r}: {read.with_names(str(error))}"
         raise PolicyError(Problem("RR541", message, expected=expected)) from None
     return replace(read, covariates=tuple(sorted(odd.get(str(name), str(name)) for name in named)))
 
 
 @frozen(slots=False)
 class CovariateDesign:
-    """The covariates of original cells.
+    """The covariates of original cells."""
 
-    Attributes:
-        terms: names of the columns of `matrix`.
-        matrix: (cells, terms).
-        frame: a row a cell, a column a covariate.
-    """
-
-    terms: tuple[str, ...]
-    matrix: Array = field(repr=False)
-    frame: pd.DataFrame = field(repr=False)
+    terms: tuple[str, ...]  # the columns of `matrix`
+    matrix: Array = field(repr=False)  # shape (cells, terms)
+    frame: pd.DataFrame = field(repr=False)  # a row a cell, a column a covariate
     _formula: Formula = field(repr=False)
     _again: Callable[[pd.DataFrame], Any] = field(repr=False)
 
@@ -109,23 +92,21 @@ class CovariateDesign:
     def of(
         cls, formula: Formula, cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]
     ) -> CovariateDesign:
-        """Make the design of cells.
+        """Return the design of cells, given by the names of the formula (RR541, RR544).
 
-        Args:
-            formula: as read.
-            cells: what each is of, by the names of the formula.
-            domains: the categories of each covariate, in order; the first of text is what others are compared with.
-
-        Raises:
-            PolicyError: RR541 for a term that cannot be computed, or that depends on how often values occur.
+        The domains have the categories of each covariate, in order; the first of text is the reference.
         """
         import formulaic
         from formulaic.errors import FormulaicError
 
+        for name, domain in domains.items():
+            if len(domain) == 1:
+                message = f"{name!r} has one category in this release, {domain[0]!r}, and explains nothing"
+                raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
         frame = covariates(cells, domains)
-        asked = formula.told(formula.right.strip())
+        asked = formula.with_names(formula.right.strip())
         try:
-            with np.errstate(all="ignore"):  # what is no number is refused below
+            with np.errstate(all="ignore"):  # anything but numbers is refused below
                 made = formulaic.model_matrix(
                     formula.right, _rename_to_identifiers(frame, formula), context={}, na_action="raise"
                 )
@@ -138,26 +119,22 @@ class CovariateDesign:
             ArithmeticError,
             SyntaxError,
         ) as error:
-            message = f"the terms {asked!r} cannot be computed: {formula.told(str(error))}"
+            message = f"the terms {asked!r} cannot be computed: {formula.with_names(str(error))}"
             raise PolicyError(Problem("RR541", message)) from None
         spec = made.model_spec
         if spec.transform_state:
-            listed = formula.told(", ".join(sorted(map(str, spec.transform_state))))
+            listed = formula.with_names(", ".join(sorted(map(str, spec.transform_state))))
             hint = "subtract or divide by a number of your own, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
             raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise PolicyError(Problem("RR541", f"the terms {asked!r} are not numbers for every category"))
-        terms = tuple(_as_categories(formula.told(str(term)), domains) for term in made.columns)
+        terms = tuple(_as_categories(formula.with_names(str(term)), domains) for term in made.columns)
         return cls(terms, matrix, frame, formula, spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
-        """Return (rows, terms) for other rows of covariates, of the same kinds.
-
-        Raises:
-            PolicyError: RR542 for a number that a term takes for a category, and that is none.
-        """
+        """Return (rows, terms) for other rows of the same covariates (RR542 for a number without a category)."""
         from formulaic.errors import DataMismatchWarning
 
         with warnings.catch_warnings():
@@ -174,21 +151,21 @@ def _rename_to_identifiers(frame: pd.DataFrame, formula: Formula) -> pd.DataFram
 
 
 def _as_categories(term: str, domains: Mapping[str, Sequence[Value]]) -> str:
-    """Return the name of a term with numbers as their categories read: `C(age)[T.1]`, where a frame has 1.0."""
+    """Return the name of a term with numbers spelled as their categories: `C(age)[T.1]`, where a frame has 1.0."""
     numbers = {str(float(v)): str(v) for domain in domains.values() if is_numeric(domain) for v in domain}
     return re.sub(r"\[(T\.)?([^][]+)\]", lambda found: f"[{found[1] or ''}{numbers.get(found[2], found[2])}]", term)
 
 
 def covariates(cells: Sequence[Mapping[str, Value]], domains: Mapping[str, Sequence[Value]]) -> pd.DataFrame:
-    """Return a frame of covariates: numbers as they are, all else as categories in the order of the domain."""
+    """Return a frame of covariates: numbers unchanged, all else as categories in the order of the domain."""
     import pandas as pd
 
     def column(name: str, domain: Sequence[Value]) -> Any:
         values = [cell[name] for cell in cells]
         if is_numeric(domain):
             return pd.Series([float(v) for v in values], dtype="float64")
-        told = [MISSING if v is None else str(v) for v in domain]
-        return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=told))
+        categories = [MISSING if v is None else str(v) for v in domain]
+        return pd.Series(pd.Categorical([MISSING if v is None else str(v) for v in values], categories=categories))
 
     return pd.DataFrame({name: column(name, domain) for name, domain in domains.items()}, index=range(len(cells)))
 

@@ -1,4 +1,4 @@
-"""Maximum likelihood of a regression on what was randomised, for where corrected scores have no solution.
+"""Maximum likelihood of a regression on randomised data, for models whose corrected scores have no solution.
 
 A released cell u has the probability
 
@@ -7,33 +7,31 @@ A released cell u has the probability
 with P the channel, f the model's probabilities of the outcome's groups g, and pi any distribution of the covariates x,
 which is estimated with beta (Carroll, Ruppert, Stefanski, Crainiceanu 2006, section 15.4). No cell is negative.
 
-Errors are those of the expected information of beta and pi; shares that are 0 are held there. A fit to this very table
-would have those of the complete data, and what the draw adds is the difference of both variances, since either estimate
-is efficient for what it is of (Rao 1973, section 5a.2). Both hold where the model does and records are many.
+Errors are those of the expected information of beta and pi; shares that are 0 stay 0. A fit to this very table would
+have those of the complete data, and the draw adds the difference of both variances, since both estimates are efficient
+(Rao 1973, section 5a.2). Both hold where the model does and records are many.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.invert.simplex import maximise_quadratic, transition
-from rrpolicy.estimate.models.family import information_of, is_positive_definite
+from rrpolicy.estimate.invert.simplex import kronecker_product, matrix_of, maximise_quadratic
+from rrpolicy.estimate.models.scores import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.family import RegressionFamily
+    from rrpolicy.counts import Array, Ints
+    from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 _STEPS = 200
 _GAIN = 1e-12
@@ -49,22 +47,16 @@ _MOST_ENTRIES = 4_000_000
 
 @frozen(slots=False)
 class Likelihood:
-    """The coefficients under which the released counts are likeliest; a `Fit`.
+    """The coefficients under which the released counts are likeliest."""
 
-    Attributes:
-        beta: (equations, terms).
-        counts: (cells,) how many records are expected of each original cell.
-        combination: (cells,) the combination of covariates that each cell has.
-    """
-
-    beta: Array
-    counts: Array = field(repr=False)
-    combination: Ints = field(repr=False)
+    beta: Array  # shape (equations, terms)
+    counts: Array = field(repr=False)  # shape (cells,): expected records of each original cell
+    combination: Ints = field(repr=False)  # shape (cells,): its combination of covariates
     _observed: Array = field(repr=False)
     _complete: Array = field(repr=False)
 
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors; see `Fit.errors`."""
+        """Return standard errors; see `Scores.errors`."""
         first = np.unique(self.combination, return_index=True)[1]
         by_pi = np.zeros((len(by_beta), len(first))) if by_cells is None else by_cells[:, first] * self.counts.sum()
         gradients = np.concatenate([by_beta, by_pi], axis=1)
@@ -78,21 +70,14 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
 ) -> Likelihood | None:
     """Fit by maximum likelihood; None where it has no solution at hand either, or is not defined.
 
-    It is defined for an outcome in categories, if the channel treats all that one equation counts alike.
-
-    Args:
-        table: the corrected counts by outcome and covariates, without a condition on what is randomised.
-        outcome: the column.
-        combination: (cells,) the combination of covariates that each cell has, numbered from 0.
-        X: (cells, terms).
-        Y: (cells, equations) zeros and ones.
-        family: of the outcome.
+    It is defined for an outcome in categories, if the channel treats all that one equation counts equally. The table
+    has no condition on a randomised column; combinations of covariates are numbered from 0.
     """
     if not family.shares or any(targets is not None for _, targets in table.axes):
         return None
-    try:
-        matrices = [transition(axis) for axis, _ in table.axes]
-    except PolicyError:  # dealt values have no matrix
+    known = [matrix_of(axis) for axis, _ in table.axes]
+    matrices = [P for P in known if P is not None]
+    if len(matrices) < len(known):  # dealt values have no matrix
         return None
     group = np.where(Y.any(axis=1), Y.argmax(axis=1) + 1, 0)
     n, kept = table.released, np.arange(len(X)).reshape([P.shape[1] for P in matrices])
@@ -109,34 +94,21 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
                 n = np.moveaxis(np.tensordot(merged, n, axes=(1, place)), 0, place)
     cells, combinations, groups = kept.reshape(-1), int(combination.max()) + 1, Y.shape[1] + 1
     place = combination[cells] * groups + group[cells]
-    entries = math.prod(P.size for P in matrices)
-    if (
-        combinations > _MOST_COVARIATES
-        or entries > _MOST_ENTRIES
-        or sorted(place) != list(range(combinations * groups))
-    ):
+    large = combinations > _MOST_COVARIATES or math.prod(P.size for P in matrices) > _MOST_ENTRIES
+    if large or sorted(place) != list(range(combinations * groups)):
         return None
-    P = reduce(lambda a, b: np.asarray(np.kron(a, b)), matrices)[:, np.argsort(place)]
+    P = kronecker_product(matrices)[:, np.argsort(place)]
     first = np.unique(combination, return_index=True)[1]
     model = _Model(P.reshape(-1, combinations, groups), n.reshape(-1) / n.sum(), X[first], family)
     found = model.fit()
-    return None if found is None else model.told(*found, float(n.sum()), combination, group)
+    return None if found is None else model.with_errors(*found, float(n.sum()), combination, group)
 
 
 @frozen(slots=False)
 class _Model:
-    """The likelihood of released shares.
-
-    Attributes:
-        P: (released, combinations, groups) the channel.
-        n: (released,) shares.
-        X: (combinations, terms).
-        family: of the outcome.
-    """
-
-    P: Array
-    n: Array
-    X: Array
+    P: Array  # shape (released, combinations, groups): the channel
+    n: Array  # shape (released,): shares
+    X: Array  # shape (combinations, terms)
     family: RegressionFamily
 
     def fit(self) -> tuple[Array, Array] | None:
@@ -161,8 +133,8 @@ class _Model:
                 return None
         return None
 
-    def told(self, beta: Array, pi: Array, records: float, combination: Ints, group: Ints) -> Likelihood | None:
-        """Return the fit with its errors; None if the release does not tell all coefficients."""
+    def with_errors(self, beta: Array, pi: Array, records: float, combination: Ints, group: Ints) -> Likelihood | None:
+        """Return the fit with its errors; None if the release does not determine all coefficients."""
         A, by_beta = self._chances(beta, pi)
         parameters = beta.size
         free = np.concatenate([np.ones(parameters, dtype=bool), pi > _NONE])
@@ -170,24 +142,28 @@ class _Model:
         expected = A @ pi
         seen = expected > 0
         information = J[seen].T @ (J[seen] / expected[seen, None])
-        mean = self.family.mean(self.X @ beta.T)
-        of_beta = information_of(pi, self.X, self.family.slope(mean))
+        shares = self._shares(beta)
+        of_beta = information_of(pi, self.X, self.family.slope(shares[:, 1:]))
         if not is_positive_definite(information) or not is_positive_definite(of_beta):
             return None
         observed, complete = np.zeros((len(free), len(free))), np.zeros((len(free), len(free)))
         observed[np.ix_(free, free)] = np.linalg.inv(information)
         complete[:parameters, :parameters] = np.linalg.inv(of_beta)
         complete[np.arange(parameters, len(free)), np.arange(parameters, len(free))] = pi
-        shares = np.concatenate([1 - mean.sum(axis=1, keepdims=True), mean], axis=1)
-        alike = np.bincount(combination * shares.shape[1] + group)  # cells that the channel treats alike: their sum
-        counts = (records * pi[:, None] * shares)[combination, group] / alike[combination * shares.shape[1] + group]
+        place = combination * shares.shape[1] + group
+        equal = np.bincount(place)  # cells that the channel treats equally: their sum
+        counts = (records * pi[:, None] * shares)[combination, group] / equal[place]
         return Likelihood(beta, counts, combination, observed / records, complete / records)
+
+    def _shares(self, beta: Array) -> Array:
+        """Return (combinations, groups) shares of the outcome's groups, that of the first included."""
+        mean = self.family.mean(self.X @ beta.T)
+        return np.concatenate([1 - mean.sum(axis=1, keepdims=True), mean], axis=1)
 
     def _chances(self, beta: Array, pi: Array) -> tuple[Array, Array]:
         """Return (released, combinations) chances of each released cell, and (released, parameters) slopes of all."""
-        mean = self.family.mean(self.X @ beta.T)
-        slope = self.family.slope(mean)
-        f = np.concatenate([1 - mean.sum(axis=1, keepdims=True), mean], axis=1)
+        f = self._shares(beta)
+        slope = self.family.slope(f[:, 1:])
         by_eta = np.concatenate([-slope.sum(axis=1, keepdims=True), slope], axis=1) * pi[:, None, None]
         A = np.einsum("ukg,kg->uk", self.P, f)
         by_beta = np.einsum("uke,kt->uet", np.einsum("ukg,kge->uke", self.P, by_eta), self.X)
@@ -195,23 +171,16 @@ class _Model:
 
     def _likelihood(self, beta: Array, pi: Array) -> float:
         """Return sum n log lambda - sum pi, which is largest where sum pi = 1."""
-        mean = self.family.mean(self.X @ beta.T)
-        f = np.concatenate([1 - mean.sum(axis=1, keepdims=True), mean], axis=1)
         known = self.n > 0
-        expected = np.einsum("ukg,kg->u", self.P[known], f * pi[:, None])
+        expected = np.einsum("ukg,kg->u", self.P[known], self._shares(beta) * pi[:, None])
         return float(self.n[known] @ np.log(expected) - pi.sum()) if expected.min() > 0 else -np.inf
 
 
 def _step(by_beta: Array, A: Array, n: Array, pi: Array) -> tuple[Array, Array, float] | None:
-    """Return the scoring step of beta and pi, and its slope; None if the information of beta is none.
+    """Return the scoring step of beta and pi, and its slope; None if beta has no information.
 
-    The quadratic model is reduced to pi, and is highest where pi >= 0 (as in `simplex`); beta follows.
-
-    Args:
-        by_beta: (released, parameters) slopes of the chances.
-        A: (released, combinations) chances.
-        n: (released,) shares.
-        pi: (combinations,).
+    The quadratic model is reduced to pi, and is highest where pi >= 0 (as in `simplex`); beta follows. The (released,
+    parameters) `by_beta` are slopes of the chances A (released, combinations).
     """
     known = n > 0
     scale = np.sqrt(n[known]) / (A[known] @ pi)

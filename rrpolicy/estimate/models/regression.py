@@ -1,11 +1,11 @@
-"""Regression on a release: coefficients with errors, what they predict, and how much covariates matter on average."""
+"""Regression on a release: coefficients with errors, predictions, and average marginal effects of covariates."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
 from dataclasses import field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -16,29 +16,29 @@ from rrpolicy.escaping.printable import quoted_list, shell_quoted
 from rrpolicy.estimate.counts.grouping import group_values
 from rrpolicy.estimate.counts.missing import complete_records
 from rrpolicy.estimate.models.design import MISSING, CovariateDesign, Formula, covariates, is_numeric, read_formula
-from rrpolicy.estimate.models.family import FAMILIES, Multinomial
 from rrpolicy.estimate.models.likelihood import fit_likelihood
 from rrpolicy.estimate.models.score_test import ScoreTest, is_testable, score_sets
-from rrpolicy.estimate.models.scores import Scores, solve_score
-from rrpolicy.estimate.results.estimates import Estimates
-from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE, UNFLAGGED
-from rrpolicy.estimate.results.intervals import Ends, normal_ends, reach_of
+from rrpolicy.estimate.models.scores import FAMILIES, Scores, solve_score
+from rrpolicy.estimate.results.estimates import Estimates, Inference, result_of
+from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIANCE
+from rrpolicy.estimate.results.intervals import Ends, normal_ends, p_values, reach_of
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
-from rrpolicy.estimate.results.significance import p_values
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pandas as pd
 
-    from rrpolicy.estimate.models.scores import RegressionFit
+    from rrpolicy.counts import Array
+    from rrpolicy.estimate.models.likelihood import Likelihood
+    from rrpolicy.estimate.models.scores import RegressionFamily
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.results.target import Target
+    from rrpolicy.estimate.results.table import Crosstab
+    from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 _LINEAR = 'the outcome has two values: the family "binomial" models the logarithm of its odds, this model its mean'
@@ -56,14 +56,14 @@ class Regression(Estimates):
     """Coefficients of a regression model, a row a term; of several equations, all terms of one after the other.
 
     Attributes:
-        formula: as it was asked.
+        formula: unchanged.
         family: of the outcome.
-        success: the categories of the outcome that count as yes; () where it is a number, or has equations of its own.
-        design: what each original cell has in the equations.
+        success: the categories of the outcome that count as yes; () for numbers and for several equations.
+        design: the covariates of each original cell in the equations.
     """
 
     schema: ClassVar[str] = "rrpolicy.regression/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = (
         "low to high: {level} interval by the corrected score test; z: the score statistic, not estimate/SE"
     )
@@ -73,7 +73,7 @@ class Regression(Estimates):
     success: tuple[Value, ...]
     equations: tuple[Value, ...]
     design: CovariateDesign = field(repr=False)
-    _fit: RegressionFit = field(repr=False)
+    _fit: Scores | Likelihood = field(repr=False)
     _values: int = field(repr=False)
 
     @property
@@ -82,39 +82,35 @@ class Regression(Estimates):
         of = f", yes: {' or '.join(map(str, self.success))}" if self.success else ""
         return f"Regression {self.formula} ({self.family}{of}): {FAMILIES[self.family].link}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the model."""
-        return {**super().facts(), "formula": self.formula, "family": self.family, "success": list(self.success)}
+        return {**super().metadata(), "formula": self.formula, "family": self.family, "success": list(self.success)}
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
-        """Return the coefficients, then how far from 0 each is; certain ones are not tested."""
-        z, p = self._tested()
-        return (
-            *super().shown(),
-            ResultColumn("z", tuple(z.tolist()), key=False, printed=not self._certain),
-            ResultColumn("p_value", tuple(p.tolist()), key=False, printed=not self._certain, p_values=True),
-        )
-
-    def remarks(self) -> tuple[str, ...]:
-        """Return the notes, and what is said of a straight line fitted to a share, of no tests, of normal intervals."""
-        two = self.family == "gaussian" and self._values == _TWO
-        normal = not self._certain and not is_testable(self._fit)
-        said = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
-        return (*(text for text, holds in said if holds), *super().remarks())
-
-    @property
-    def _certain(self) -> bool:
-        return self.target == "table" and self.quantity.exact
-
-    def _tested(self) -> tuple[Array, Array]:
-        """Return how many standard errors each coefficient is from 0, and p-values; NaN of one without an error."""
-        errors = self.se()
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+        """Return the coefficients, then their distance from 0 in standard errors; certain ones are not tested."""
+        errors, printed = self.se(), not self._certain
         if is_testable(self._fit):
             z = ScoreTest(self._fit, self.target, errors).distances()
         else:
             z = np.divide(self.estimate, errors, out=np.full(len(errors), np.nan), where=errors > 0)
         degrees = math.inf if self.sample is None else self.sample.degrees_for(self.target)
-        return z, p_values(z, np.ones(len(z)), degrees)
+        p = p_values(z, np.ones(len(z)), degrees)
+        return (
+            *super().contents(),
+            ResultColumn("z", tuple(z.tolist()), key=False, printed=printed),
+            ResultColumn("p_value", tuple(p.tolist()), key=False, printed=printed, p_values=True),
+        )
+
+    def all_notes(self) -> tuple[str, ...]:
+        """Return the notes: first on a straight line fitted to a share, on missing tests, on normal intervals."""
+        two = self.family == "gaussian" and self._values == _TWO
+        normal = not self._certain and not is_testable(self._fit)
+        notes = ((_LINEAR, two), (_CERTAIN, self._certain), (_NORMAL, normal))
+        return (*(text for text, holds in notes if holds), *super().all_notes())
+
+    @property
+    def _certain(self) -> bool:
+        return self.target == "table" and self.quantity.exact
 
     def __getitem__(self, term: str) -> float:
         """Return a coefficient by its term, of a model with one equation."""
@@ -125,7 +121,7 @@ class Regression(Estimates):
         return self.estimate.reshape(-1, len(self.design.terms))
 
     def predict(self, rows: Sequence[Mapping[str, Value]]) -> Effects:
-        """Return what the model expects of the outcome for covariates; intervals are those of the link, turned back.
+        """Return the expected outcome for covariates; intervals are those of the linear predictor, transformed.
 
         Args:
             rows: the covariates, by the names of the formula.
@@ -156,13 +152,13 @@ class Regression(Estimates):
             return np.stack(sides, axis=1)
 
         keys = tuple({**self._named(e), **{n: row[n] for n in known}} for row in rows for e in self.equations)
-        return self._with("Predictions", keys, mean.reshape(-1), errors, ends, stand_in)
+        return self._effects("Predictions", keys, mean.reshape(-1), errors, stand_in, ends)
 
     def margins(self) -> Effects:
-        """Return average marginal effects: what the outcome's expectation changes by, on average over all records.
+        """Return average marginal effects: the change of the outcome's expectation, on average over all records.
 
-        Of a number, by its slope; of categories, and of numbers that are taken for such, for each against the first.
-        The records' covariates are those that the release lets estimate, and what that adds to the error is in it.
+        For a number, by its slope; for categories, and numbers that are taken for such, for each against the first. The
+        records' covariates are estimated from the release, and the error includes that.
         """
         changes: list[tuple[str, Value, Array, Array]] = []
         for name, domain in self._domains().items():
@@ -172,14 +168,11 @@ class Regression(Estimates):
         mean = own @ counts / records
         gradients = np.concatenate([np.tensordot(counts, g, axes=1) for _, _, _, g in changes]) / records
         errors, stand_in = self._fit.errors(gradients, (own - mean[:, None]) / records)
-        keys = tuple({**self._named(e), "of": n, "change": told} for n, told, _, _ in changes for e in self.equations)
-        within = np.array([[-np.inf, np.inf]])
-        return self._with(
-            "Average marginal effects", keys, mean, errors, normal_ends(mean, errors, within, self.sample), stand_in
-        )
+        keys = tuple({**self._named(e), "of": n, "change": to} for n, to, _, _ in changes for e in self.equations)
+        return self._effects("Average marginal effects", keys, mean, errors, stand_in)
 
     def _changes(self, name: str, domain: Sequence[Value]) -> list[tuple[str, Value, Array, Array]]:
-        """Return what changes of one covariate do: its name, to what, and the differences with their gradients."""
+        """Return the effects of changing one covariate: its name, the new value, the differences with gradients."""
         frame = self.design.frame
         if is_numeric(domain):
             lower, upper = (frame.assign(**{name: frame[name] + side * _STEP}) for side in (-1, 1))
@@ -205,64 +198,70 @@ class Regression(Estimates):
         return (high - low) / width, (to - from_) / width
 
     def _domains(self) -> dict[str, tuple[Value, ...]]:
-        found = {}
-        for name in self.design.frame.columns:
-            column = self.design.frame[name]
-            kept = column.cat.categories if hasattr(column, "cat") else column.unique()
-            found[str(name)] = tuple(kept.tolist())
-        return found
+        columns = {str(name): self.design.frame[name] for name in self.design.frame.columns}
+        return {n: tuple((c.cat.categories if hasattr(c, "cat") else c.unique()).tolist()) for n, c in columns.items()}
 
     def _named(self, equation: Value) -> dict[str, Value]:
         return {"outcome": equation} if len(self.equations) > 1 else {}
 
-    def _with(  # noqa: PLR0917 the columns of a result
+    def _effects(  # noqa: PLR0917 the columns of a result
         self,
         title: str,
         keys: tuple[Mapping[str, Value], ...],
         estimate: Array,
         errors: Mapping[Target, Array],
-        ends: Ends,
         stand_in: Mask,
+        ends: Ends | None = None,
     ) -> Effects:
-        marked = tuple(flag for flag in self.flags[0] if flag == LIKELIHOOD)
-        flagged = tuple(
-            (*marked, POPULATION_VARIANCE) if s and self.target == "table" else marked for s in stand_in.tolist()
-        )
-        return Effects(
-            **self.scope,
-            by=tuple(keys[0]) if keys else (),
-            keys=keys,
-            estimate=estimate,
-            errors=errors,
-            range=np.tile([[-np.inf, np.inf]], (len(estimate), 1)),
-            estimator=(self.estimator[0],) * len(estimate),
-            flags=flagged,
-            ends=ends,
-            what=f"{title} of {self.formula} ({self.family})",
-        )
+        found = _inference(estimate, errors, stand_in, self.estimator[0], self.sample, ends)
+        what = f"{title} of {self.formula} ({self.family})"
+        return result_of(Effects, self.scope, tuple(keys[0]) if keys else (), keys, found, what=what)
 
 
 @frozen(slots=False, kw_only=True)
 class Effects(Estimates):
-    """What follows from a regression model: predictions, or marginal effects.
+    """Predictions or marginal effects of a regression model.
 
     Attributes:
         what: in words.
     """
 
     schema: ClassVar[str] = "rrpolicy.effects/1"
-    alike: ClassVar[bool] = False
+    same_unit: ClassVar[bool] = False
     intervals: ClassVar[str] = "low to high: {level} intervals"
 
     what: str
 
     @property
     def title(self) -> str:
-        """Return what the rows are."""
+        """Return the kind of effects."""
         return self.what
 
 
-def regression(  # noqa: PLR0917 what a regression is asked
+def _inference(  # noqa: PLR0917 the columns of a result
+    estimate: Array,
+    errors: Mapping[Target, Array],
+    stand_in: Mask,
+    estimator: str,
+    sample: Sample | None,
+    ends: Ends | None = None,
+) -> Inference:
+    """Return estimates without limits; their intervals are normal unless others are given."""
+    within = np.tile([[-np.inf, np.inf]], (len(estimate), 1))
+    return Inference(
+        estimate=estimate,
+        errors=errors,
+        within=within,
+        ends=ends or normal_ends(estimate, errors, within, sample),
+        estimator=(estimator,) * len(estimate),
+        doubts=lambda _, target: (
+            (LIKELIHOOD, np.full(len(estimate), estimator == LIKELIHOOD)),
+            (POPULATION_VARIANCE, stand_in & (target == "table")),
+        ),
+    )
+
+
+def regression(  # noqa: PLR0917 the options of a regression
     release: Release,
     formula: str,
     family: str,
@@ -271,168 +270,141 @@ def regression(  # noqa: PLR0917 what a regression is asked
     target: Target,
     level: float,
 ) -> Regression:
-    """Fit a model; `Release.glm` says how.
-
-    Raises:
-        PolicyError: RR540-RR544; else as `Release.crosstab`.
-    """
+    """Fit a model, as `Release.glm` describes."""
     if family not in FAMILIES:
         raise PolicyError(Problem("RR541", f"no such family: {family!r}", expected=", ".join(FAMILIES)))
     asked = read_formula(formula)
-    columns = {name: _column(release, name, formula) for name in (asked.outcome, *asked.covariates)}
-    _refuse_uncategorised(release, columns.values())
-    if asked.outcome in asked.covariates:
-        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
-    of = tuple(columns.values())
-    kept = complete_records(release, of, where)
-    (table,) = release.tables(of, [of], where, kept.condition, target=target, level=level)
+    columns = _exact_names(release, asked, formula)
+    names = tuple(columns.values())
+    complete = complete_records(release, names, where)
+    (table,) = release.tables(names, [names], where, complete.condition, target=target, level=level)
     refuse_biased([axis for axis, _ in table.axes], "a regression")
     cells = [{name: cell[columns[name]] for name in columns} for cell in group_values(table.by, table.groups)]
-    told = {
-        name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns
-    }  # labels, where values have some
-    _refuse_coarse(asked, told)
-    design = CovariateDesign.of(asked, cells, {name: told[name] for name in asked.covariates})
-    outcome, equations, yes = _outcome(
-        asked, [cell[asked.outcome] for cell in cells], told[asked.outcome], family, success
-    )
-    if design.matrix.size * len(equations) > MOST_ENTRIES:
-        hint = "leave covariates out, or bin them"
-        raise PolicyError(
-            Problem("RR268", f"{len(cells):,} cells times {design.matrix.shape[1]:,} terms are too many", hint=hint)
-        )
-    kind = FAMILIES[family]
-    counts = table.moment.reshape(-1)
-    root = solve_score(counts, design.matrix, outcome, kind)
-    found: RegressionFit | None = None if root is None else Scores(root, table)
-    if found is None and table.sample is None and not kept.condition.masks:
-        told_by = {tuple(cell[name] for name in asked.covariates): None for cell in cells}
-        number = {told: place for place, told in enumerate(told_by)}
-        combination = np.array([number[tuple(cell[name] for name in asked.covariates)] for cell in cells])
-        found = fit_likelihood(table, columns[asked.outcome], combination, design.matrix, outcome, kind)
-    if found is None:
-        hint = "take terms out or put categories together; shares and means by group ask less of the release"
-        message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
-        raise PolicyError(Problem("RR544", message, hint=hint))
-    errors, stand_in = found.errors(np.eye(found.beta.size))
-    estimator = MOMENT if root is not None else LIKELIHOOD
-    marked = () if root is not None else (LIKELIHOOD,)
-    estimate = found.beta.reshape(-1)
-    flags = tuple((*marked, POPULATION_VARIANCE) if s and target == "table" else marked for s in stand_in.tolist())
-    within = np.tile([[-np.inf, np.inf]], (len(estimate), 1))
+    domains = {name: tuple(dict.fromkeys(cell[name] for cell in cells)) for name in columns}  # labels, if there are any
+    design = CovariateDesign.of(asked, cells, {name: domains[name] for name in asked.covariates})
+    values = [cell[asked.outcome] for cell in cells]
+    outcome, equations, yes = _outcome(asked.outcome, values, domains[asked.outcome], family, success)
+    combinations = [tuple(cell[name] for name in asked.covariates) for cell in cells]
+    likely = (columns[asked.outcome], combinations) if table.sample is None and not complete.condition.masks else None
+    fit = _fit(table, design.matrix, outcome, FAMILIES[family], likely)
+    errors, stand_in = fit.errors(np.eye(fit.beta.size))
+    estimator = MOMENT if isinstance(fit, Scores) else LIKELIHOOD
+    ends = score_sets(fit, errors, table.sample) if is_testable(fit) else None
     several = len(equations) > 1
-    keys = tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms)
-    return Regression(
-        **table.scope,
-        by=(("outcome", "term") if several else ("term",)),
-        keys=keys,
-        estimate=estimate,
-        errors=errors,
-        range=within,
-        estimator=(estimator,) * len(estimate),
-        flags=flags,
-        ends=score_sets(found, errors, table.sample)
-        if is_testable(found)
-        else normal_ends(estimate, errors, within, table.sample),
-        notes=(*kept.notes, UNFLAGGED),
+    return result_of(
+        Regression,
+        table.scope,
+        ("outcome", "term") if several else ("term",),
+        tuple({**({"outcome": e} if several else {}), "term": t} for e in equations for t in design.terms),
+        _inference(fit.beta.reshape(-1), errors, stand_in, estimator, table.sample, ends),
+        notes=complete.notes,
         formula=" ".join(formula.split()),
         family=family,
         success=yes,
         equations=equations,
         design=design,
-        _fit=found,
-        _values=len(told[asked.outcome]),
+        _fit=fit,
+        _values=len(domains[asked.outcome]),
     )
 
 
-def _column(release: Release, name: str, formula: str) -> str:
-    """Return a column's exact name.
+def _fit(
+    table: Crosstab, X: Array, Y: Array, family: RegressionFamily, likely: tuple[str, list[tuple[Value, ...]]] | None
+) -> Scores | Likelihood:
+    """Return the fit by corrected scores, or by maximum likelihood where these have no solution (RR544, RR268).
 
-    Raises:
-        PolicyError: RR262 if there is none; a name that formulas cut into words has to stand in backticks.
+    The latter needs the outcome's column, and the covariates of each cell.
     """
-    try:
-        return release.columns.name(name)
-    except PolicyError as error:
-        cut = next((c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c), None)
-        if cut is None:
-            raise
-        hint = f"in a formula it has to stand in backticks: `{cut}`"
-        raise PolicyError(Problem("RR262", f"{cut!r} is no word that a formula takes for a name", hint=hint)) from error
+    if X.size * Y.shape[1] > MOST_ENTRIES:
+        message = f"{len(X):,} cells times {X.shape[1]:,} terms are too many"
+        raise PolicyError(Problem("RR268", message, hint="leave covariates out, or bin them"))
+    root = solve_score(table.moment_estimate.reshape(-1), X, Y, family)
+    if root is not None:
+        return Scores(root, table)
+    if likely is not None:
+        outcome, combinations = likely
+        number = {combination: place for place, combination in enumerate(dict.fromkeys(combinations))}
+        found = fit_likelihood(table, outcome, np.array([number[c] for c in combinations]), X, Y, family)
+        if found is not None:
+            return found
+    hint = "take terms out or put categories together; shares and means by group ask less of the release"
+    message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
+    raise PolicyError(Problem("RR544", message, hint=hint))
 
 
-def _refuse_uncategorised(release: Release, columns: Iterable[str]) -> None:
-    """Refuse columns without categories: the model is of a table of counts.
+def _exact_names(release: Release, asked: Formula, formula: str) -> dict[str, str]:
+    """Return the exact names of a formula's columns, all with categories: the model is of a table of counts.
 
-    Raises:
-        PolicyError: RR263.
+    RR262 for a name that formulas cut into words and that is not in backticks; RR263, RR541.
     """
-    carried = [n for n in columns if n in release.columns.columns and release.columns.columns[n].kind == "carried"]
+    columns = {}
+    for name in (asked.outcome, *asked.covariates):
+        try:
+            columns[name] = release.columns.name(name)
+        except PolicyError as error:
+            cut = (c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c)
+            if (whole := next(cut, None)) is None:
+                raise
+            hint = f"in a formula it has to stand in backticks: `{whole}`"
+            message = f"{whole!r} is no word that a formula takes for a name"
+            raise PolicyError(Problem("RR262", message, hint=hint)) from error
+    known = release.columns.columns
+    carried = [n for n in columns.values() if n in known and known[n].kind == "carried"]
     if carried:
-        many = "is" if len(carried) == 1 else "are"
-        message = f"{quoted_list(carried)} {many} released without a list of categories"
+        message = f"{quoted_list(carried)} {'is' if len(carried) == 1 else 'are'} released without a list of categories"
         hint = (
             "a model takes columns with categories: the publisher gives them in the policy, as a `domain` or `bins`; "
             "means and sums by groups are estimated of such a column as it is"
         )
         raise PolicyError(Problem("RR263", message, expected="columns with categories", hint=hint))
+    if asked.outcome in asked.covariates:
+        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
+    return columns
 
 
-def _refuse_coarse(asked: Formula, told: Mapping[str, Sequence[Value]]) -> None:
-    """Refuse covariates that explain nothing.
-
-    Raises:
-        PolicyError: RR544.
-    """
-    for name in asked.covariates:
-        if len(told[name]) == 1:
-            message = f"{name!r} has one category in this release, {told[name][0]!r}, and explains nothing"
-            raise PolicyError(Problem("RR544", message, hint="take it out of the formula"))
+_Outcome: TypeAlias = "tuple[Array, tuple[Value, ...], tuple[Value, ...]]"
 
 
 def _outcome(
-    asked: Formula, values: Sequence[Value], domain: Sequence[Value], family: str, success: Sequence[Value] | None
-) -> tuple[Array, tuple[Value, ...], tuple[Value, ...]]:
-    """Return (cells, equations) the outcome, what the equations are of, and which categories count as yes.
-
-    Raises:
-        PolicyError: RR543 if the family is not one for such an outcome.
-    """
-    name = asked.outcome
-    if family != "binomial" and success is not None:
+    name: str, values: Sequence[Value], domain: Sequence[Value], family: str, success: Sequence[Value] | None
+) -> _Outcome:
+    """Return (cells, equations) the outcome, the outcome of each equation, and the categories that mean yes (RR543)."""
+    if family == "binomial":
+        yes = _success(name, domain, success)
+        return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
+    if success is not None:
         raise PolicyError(Problem("RR543", f"`success` is for the family 'binomial', not {family!r}"))
-    if isinstance(FAMILIES[family], Multinomial):
+    if family == "multinomial":
         if len(domain) < 3:  # noqa: PLR2004 two categories are yes and no
             raise PolicyError(Problem("RR543", f"{name!r} has {len(domain)} categories", hint=_family_hint("binomial")))
         others = tuple(domain[1:])
         return np.array([[v == other for other in others] for v in values], dtype=np.float64), others, ()
-    if family == "binomial":
-        yes = tuple(success) if success is not None else tuple(domain[1:]) if len(domain) == 2 else ()  # noqa: PLR2004
-        if not yes or len(set(yes)) == len(domain) or not set(yes) <= set(domain):
-            listed = ", ".join([*map(repr, domain[:_LISTED]), *(["…"] if len(domain) > _LISTED else [])])
-            given = ", ".join(map(repr, yes)) or "none"
-            message = (
-                f"of {name!r}, {given} cannot count as yes"
-                if success is not None
-                else (f"which categories of {name!r} count as yes is not said")
-            )
-            two = domain[-2:]
-            shell = " ".join(f"--success {shell_quoted(str(v))}" for v in two)
-            hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
-            raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
-        return np.array([[v in yes] for v in values], dtype=np.float64), (name,), yes
     least = FAMILIES[family].least
-    if not is_numeric(domain) or any(float(v) < least for v in domain):
-        expected = "numbers" if np.isinf(least) else f"numbers from {plain_number(least)} on"
-        message = f"the categories of {name!r} are not what the family {family!r} is of"
-        words = [v for v in domain if not is_numeric([v])]
-        if len(words) == len(domain) or not words:
-            hint = _family_hint("binomial", "multinomial")
-            raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
+    if is_numeric(domain) and all(float(v) >= least for v in domain):
+        return np.array([[float(v)] for v in values]), (name,), ()
+    expected = "numbers" if np.isinf(least) else f"numbers from {plain_number(least)} on"
+    message = f"the categories of {name!r} are not what the family {family!r} is of"
+    words, hint = [v for v in domain if not is_numeric([v])], _family_hint("binomial", "multinomial")
+    if words and len(words) < len(domain):
         message = f"{message}: {' and '.join(map(repr, words))} {'is no number' if len(words) == 1 else 'are none'}"
         hint = f"a condition leaves out the records: `{identifier(name)} NOT IN ({', '.join(map(literal, words))})`"
-        raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
-    return np.array([[float(v)] for v in values]), (name,), ()
+    raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
+
+
+def _success(name: str, domain: Sequence[Value], success: Sequence[Value] | None) -> tuple[Value, ...]:
+    """Return the categories that count as yes: by default the second of two (RR543)."""
+    default = domain[1:] if len(domain) == 2 else ()  # noqa: PLR2004
+    yes = tuple(default if success is None else success)
+    if yes and len(set(yes)) < len(domain) and set(yes) <= set(domain):
+        return yes
+    listed = ", ".join([*map(repr, domain[:_LISTED]), *(["…"] if len(domain) > _LISTED else [])])
+    message = f"which categories of {name!r} count as yes is not said"
+    if success is not None:
+        message = f"of {name!r}, {', '.join(map(repr, yes)) or 'none'} cannot count as yes"
+    two = domain[-2:]
+    shell = " ".join(f"--success {shell_quoted(str(v))}" for v in two)
+    hint = f"in Python, `success={list(two)!r}`; in a shell, `{shell}`"
+    raise PolicyError(Problem("RR543", message, expected=f"some of {listed}", hint=hint))
 
 
 def _fits_domain(value: Value | None, domain: Sequence[Value]) -> bool:
@@ -442,6 +414,5 @@ def _fits_domain(value: Value | None, domain: Sequence[Value]) -> bool:
 
 
 def _family_hint(*names: str) -> str:
-    """Return how to ask for one of some families, in Python and in a shell."""
     python, shell = " or ".join(f'"{name}"' for name in names), " or ".join(f"`--family {name}`" for name in names)
     return f"in Python, `family=` {python}; in a shell, {shell}"

@@ -1,22 +1,22 @@
-"""Intervals of coefficients: the values that the score does not reject, as Fieller's set is of ratios.
+"""Intervals of coefficients: the values that the score does not reject, as Fieller's set is for ratios.
 
-For a coefficient held at b, and the others solved for it, the score of the held one is linear in the counts but for
-what the others' errors do, so that it is near to normal where the coefficient itself is not (Rao 1948; Boos 1992 for
-sandwiches). Of the set, the part around the estimate is shown. Where no b is far enough to be rejected, the end is
-infinite: the release does not bound the coefficient.
+For a coefficient held at b, and the others solved for it, the score of the held one is linear in the counts except for
+the others' errors. So it is near to normal where the coefficient itself is not (Rao 1948; Boos 1992 for sandwiches).
+The part of the set around the estimate is shown. Where no b is far enough to be rejected, the end is infinite: the
+release does not bound the coefficient.
 
-The second order of a score in the counts: what its first order leaves out, where other coefficients are estimated.
+The second order of a score in the counts is what its first order leaves out, where other coefficients are estimated.
 
-With u of coefficient k, and the others' coefficients solved for beta_k held, the score of beta_k is
-P(T) = S_k(beta_k, rest(T); T). With e the error of corrected counts T, differentiating twice gives
+With u of coefficient k, and the others' coefficients solved for beta_k held, the score of beta_k is P(T) = S_k(beta_k,
+rest(T); T). With e the error of corrected counts T, differentiating twice gives
 
     P(T + e) - P(T) = u S e + e' Q e + ...,    Q = sym(G B) + B' C B / 2,    u = (1, -I_fk' I_ff^-1),
 
-S the scores by cell, B = I_ff^-1 S_f how the others move, G and C the derivatives of u S by cell, and of its sum over
-T, by the others, once and twice (McCullagh 1987, section 7.3, expands likelihoods so). For normal e of covariance V the
-second term varies by 2 tr(QVQV). It is small where records are many; but where the first order nearly vanishes, as for
-the slope of one covariate where another one was randomised, it is most there is. G B and B' C B have the rank of the
-coefficients, so that no matrix of all cells is made.
+S the scores by cell, B = I_ff^-1 S_f the moves of the others, G and C the derivatives of u S by cell, and of its sum
+over T, by the others, once and twice (McCullagh 1987, section 7.3, expands likelihoods so). For normal e of covariance
+V the second term varies by 2 tr(QVQV). It is small where records are many; but where the first order nearly vanishes,
+as for the slope of one covariate where another one was randomised, it is most there is. G B and B' C B have the rank of
+the coefficients, so that no matrix of all cells is made.
 """
 
 from __future__ import annotations
@@ -27,29 +27,25 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from rrpolicy.estimate.models.family import information_of
-from rrpolicy.estimate.models.scores import Scores, solve_score
+from rrpolicy.estimate.models.scores import Scores, information_of, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from rrpolicy.estimate.models.scores import RegressionFit, ScoreRoot
+    from rrpolicy.counts import Array
+    from rrpolicy.estimate.models.likelihood import Likelihood
+    from rrpolicy.estimate.models.scores import ScoreRoot
     from rrpolicy.estimate.results.intervals import Ends
     from rrpolicy.estimate.results.target import Sample, Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 
 def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
-    """Return the variance of what is quadratic in the error of the counts.
+    """Return the variance of the part that is quadratic in the error of the counts, with one coefficient held.
 
-    Args:
-        solved: the coefficients, one of them held.
-        u: (parameters,).
-        free: (parameters,) which are not held.
-        covariance: of functions of the cells (functions, cells), (functions, functions), of the draw.
+    `u` and `free`, those not held, are (parameters,); `covariance` is the draw's, for (functions, cells).
     """
     if not free.any():
         return 0.0
@@ -76,7 +72,7 @@ _CLOSE = 1e-5
 """Standard errors that an end may be off by."""
 
 
-def is_testable(fit: RegressionFit) -> TypeGuard[Scores]:
+def is_testable(fit: Scores | Likelihood) -> TypeGuard[Scores]:
     """Return whether a fit has scores, and is small enough for these intervals."""
     return isinstance(fit, Scores) and len(fit.solved.X) * fit.beta.size**3 <= MOST_WORK
 
@@ -84,10 +80,7 @@ def is_testable(fit: RegressionFit) -> TypeGuard[Scores]:
 def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | None) -> Ends:
     """Return the sets of coefficients that are not rejected, by level and target; each is computed once.
 
-    Args:
-        fit: by corrected scores.
-        errors: target -> (parameters,) standard errors.
-        sample: how the records were sampled.
+    `errors` has (parameters,) standard errors by target.
     """
 
     @cache
@@ -99,35 +92,21 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
 
 @frozen(slots=False)
 class _FixedCoefficient:
-    """A coefficient held at a value.
-
-    Attributes:
-        distance: how many standard errors the score is from 0; positive where larger coefficients fit better.
-        rest: all coefficients.
-        share: of the variance, what is of second order.
-    """
-
-    distance: float
-    rest: Array
-    share: float
+    distance: float  # of the score from 0 in standard errors; positive where larger coefficients fit better
+    rest: Array  # all coefficients
+    share: float  # the part of the variance that is of second order
 
 
 @frozen(slots=False)
 class ScoreTest:
-    """Tests of the coefficients of a fit.
-
-    Attributes:
-        fit: by corrected scores.
-        target: whom they speak of.
-        errors: (parameters,) standard errors of the coefficients, by which values to test are tried.
-    """
+    """Tests of the coefficients of a fit; values are tried by (parameters,) standard `errors` of the coefficients."""
 
     fit: Scores
     target: Target
     errors: Array
 
     def distances(self) -> Array:
-        """Return (parameters,) how many standard errors each score is from 0 where its coefficient is 0.
+        """Return (parameters,) the distance of each score from 0, in standard errors, where its coefficient is 0.
 
         Positive where it is estimated above 0; NaN where nothing is random, or the others have no solution.
         """
@@ -135,11 +114,7 @@ class ScoreTest:
         return np.array([np.nan if held is None else held.distance for held in found])
 
     def ends(self, reach: float) -> Array:
-        """Return (parameters, 2) the ends of the sets that are not rejected.
-
-        Args:
-            reach: standard errors.
-        """
+        """Return (parameters, 2) the ends of the sets that are not rejected at `reach` standard errors."""
         return np.array([[self._end(k, side, reach) for side in (-1, 1)] for k in range(len(self._estimate))])
 
     @property
@@ -166,7 +141,7 @@ class ScoreTest:
         return side * math.inf
 
     def _crossing(self, k: int, inner: float, outer: float, reach: float, start: Array) -> float:
-        """Return where between two values one is just rejected; what has no test is not."""
+        """Return the value between two where rejection begins; a value without a test is not rejected."""
         from scipy.optimize import brentq
 
         def beyond(b: float) -> float:
@@ -182,13 +157,9 @@ class ScoreTest:
         return tuple(held is None or held.share > _SLIGHT for held in at)
 
     def _held(self, k: int, value: float, start: Array, *, curved: bool = True) -> _FixedCoefficient | None:
-        """Return what the score says of a value; None where the others have no solution beside it.
+        """Return the score with coefficient k held at a value, by default with the second order; None if unsolved.
 
-        Args:
-            k: the coefficient.
-            value: that it is held at.
-            start: (parameters,) from which the others are solved.
-            curved: with the second order.
+        The other coefficients are solved from `start` (parameters,).
         """
         of: ScoreRoot = self.fit.solved
         free = np.arange(start.size) != k
@@ -198,8 +169,8 @@ class ScoreTest:
             return None
         u, information = np.ones(start.size), found.information
         u[free] = -np.linalg.solve(information[np.ix_(free, free)], information[free, k])
-        errors, _ = self.fit.table.errors_of((u @ found.scores)[None])
-        more = second_order_variance(found, u, free, self.fit.table.drawn_together) if curved else 0.0
+        errors, _ = self.fit.table.se_of_sums((u @ found.scores)[None])
+        more = second_order_variance(found, u, free, self.fit.table.randomisation_covariance) if curved else 0.0
         variance = float(errors[self.target][0]) ** 2 + more
         score = float(found.scores[k] @ found.counts)
         if not variance > 0:

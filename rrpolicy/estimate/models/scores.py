@@ -4,30 +4,145 @@ With W_i(cell) the weight of a released record i for the original cell of outcom
 
     sum_cell T(cell) score(cell; beta) = 0,   T = sum_i W_i,
 
-has at the true beta the expectation that the score of the original records has, whatever was randomised (Nakamura 1990;
-Stefanski 1989). The sandwich H^-1 (sum_i psi_i psi_i') H^-1, psi_i = sum_cell W_i(cell) score(cell; beta), holds the
-error of the draw and that of the sample; for this table's own coefficients sum_cell T score score' is taken off, which
-is what the squares are expected to be without randomisation. The cost goes with cells, not with records.
+has at the true beta the expectation that the score of the original records has, for any randomisation (Nakamura 1990;
+Stefanski 1989). The sandwich H^-1 (sum_i psi_i psi_i') H^-1, psi_i = sum_cell W_i(cell) score(cell; beta), includes the
+error of the draw and that of the sample. For this table's own coefficients sum_cell T score score' is subtracted, the
+expectation of the squares without randomisation. The cost is proportional to cells, not to records.
+
+All families have their canonical link, so that a record's score is the residual times its covariates (McCullagh, Nelder
+1989, section 2.5). Coefficients of several equations are one vector, equation by equation.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rrpolicy.estimate.models.family import information_of, is_positive_definite
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rrpolicy.estimate.models.family import RegressionFamily
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.results.table import Crosstab
     from rrpolicy.estimate.results.target import Target
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
+
+
+_MOST = 700.0
+"""Beyond it an exponential is not finite."""
+
+
+@frozen(slots=False)
+class RegressionFamily:
+    """The law of an outcome given its linear predictors.
+
+    Attributes:
+        link: the function of the expectation that is linear in the covariates, in words.
+        mean: (cells, equations) linear predictors -> (cells, equations) expectations.
+        slope: expectations -> (cells, equations, equations) their derivative by the linear predictors.
+        bend: expectations -> (cells, equations, equations, equations) the derivative of `slope`.
+        likelihood: outcomes, predictors -> (cells,) log-likelihoods, without terms that no coefficient changes.
+        shares: whether expectations are shares of the outcome's categories, which add up to 1.
+        least: the smallest possible outcome.
+    """
+
+    link: str
+    mean: Callable[[Array], Array]
+    slope: Callable[[Array], Array]
+    bend: Callable[[Array], Array]
+    likelihood: Callable[[Array, Array], Array]
+    shares: bool = False
+    least: float = -math.inf
+
+
+def _shares(eta: Array) -> Array:
+    """Return the shares of the categories but the first."""
+    top = np.maximum(eta.max(axis=1, keepdims=True), 0)
+    raised, first = np.exp(eta - top), np.exp(-top)
+    return np.asarray(raised / (first + raised.sum(axis=1, keepdims=True)))
+
+
+def _share_slope(mean: Array) -> Array:
+    """Return diag(m) - m m'."""
+    return mean[:, :, None] * np.eye(mean.shape[1]) - mean[:, :, None] * mean[:, None, :]
+
+
+def _share_bend(mean: Array) -> Array:
+    """Return d slope_ab / d eta_c = [a = b] slope_ac - slope_ac m_b - m_a slope_bc."""
+    slope = _share_slope(mean)
+    same = np.eye(mean.shape[1])[None, :, :, None] * slope[:, :, None, :]
+    return np.asarray(same - slope[:, :, None, :] * mean[:, None, :, None] - mean[:, :, None, None] * slope[:, None])
+
+
+def _share_likelihood(y: Array, eta: Array) -> Array:
+    whole = np.concatenate([np.zeros((len(eta), 1)), eta], axis=1)
+    top = whole.max(axis=1)
+    return np.asarray((y * eta).sum(axis=1) - top - np.log(np.exp(whole - top[:, None]).sum(axis=1)))
+
+
+FAMILIES: Mapping[str, RegressionFamily] = {
+    "gaussian": RegressionFamily(
+        "mean",
+        mean=lambda eta: eta,
+        slope=lambda mean: np.ones_like(mean)[:, :, None],
+        bend=lambda mean: np.zeros_like(mean)[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray(-((y - eta) ** 2).sum(axis=1) / 2),
+    ),
+    "binomial": RegressionFamily(
+        "logarithm of the odds",
+        mean=lambda eta: np.asarray(1 / (1 + np.exp(-np.clip(eta, -_MOST, _MOST)))),
+        slope=lambda mean: (mean * (1 - mean))[:, :, None],
+        bend=lambda mean: (mean * (1 - mean) * (1 - 2 * mean))[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray((y * eta - np.logaddexp(0, eta)).sum(axis=1)),
+        shares=True,
+    ),
+    "poisson": RegressionFamily(
+        "logarithm of the mean",
+        mean=lambda eta: np.asarray(np.exp(np.minimum(eta, _MOST))),
+        slope=lambda mean: mean[:, :, None],
+        bend=lambda mean: mean[:, :, None, None],
+        likelihood=lambda y, eta: np.asarray((y * eta - np.exp(np.minimum(eta, _MOST))).sum(axis=1)),
+        least=0.0,
+    ),
+    "multinomial": RegressionFamily(
+        "logarithm of the odds against the first category",
+        _shares, _share_slope, _share_bend, _share_likelihood, shares=True,
+    ),
+}  # fmt: skip
+
+
+_SINGULAR = 1e-9
+
+
+def information_of(counts: Array, X: Array, slope: Array) -> Array:
+    """Return (parameters, parameters) minus the derivative of a score, from (cells,) counts and (cells, terms) X.
+
+    `slope` is (cells, equations, equations), of the expectation by the predictors.
+    """
+    equations, covariates = slope.shape[1], X.shape[1]
+    found = np.zeros((equations, covariates, equations, covariates))
+    for a in range(equations):
+        for b in range(a, equations):
+            found[a, :, b] = X.T @ ((counts * slope[:, a, b])[:, None] * X)
+            found[b, :, a] = found[a, :, b].T
+    return found.reshape(equations * covariates, -1)
+
+
+def is_positive_definite(matrix: Array) -> bool:
+    """Return whether a symmetric matrix is positive definite, by more than rounding, whatever the units of its rows."""
+    if not len(matrix):
+        return True
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    if not np.isfinite(matrix).all() or scale.min() <= 0:
+        return False
+    values = np.linalg.eigvalsh(matrix / scale[:, None] / scale)
+    return bool(values[0] > _SINGULAR)
+
 
 _STEPS = 60
 _HALVINGS = 25
@@ -38,44 +153,28 @@ FARTHEST = 30.0
 
 @frozen(slots=False)
 class ScoreRoot:
-    """Coefficients at which a score vanishes.
+    """Coefficients at which a score vanishes."""
 
-    Attributes:
-        beta: (equations, terms).
-        information: (parameters, parameters) minus the derivative of the score.
-        scores: (parameters, cells) of each cell.
-        counts: (cells,) of the table.
-        X: (cells, terms).
-        Y: (cells, equations) outcomes.
-        family: of the outcome.
-    """
-
-    beta: Array
-    information: Array = field(repr=False)
-    scores: Array = field(repr=False)
-    counts: Array = field(repr=False)
-    X: Array = field(repr=False)
-    Y: Array = field(repr=False)
+    beta: Array  # shape (equations, terms)
+    information: Array = field(repr=False)  # shape (parameters, parameters): minus the derivative of the score
+    scores: Array = field(repr=False)  # shape (parameters, cells)
+    counts: Array = field(repr=False)  # shape (cells,); some may be negative
+    X: Array = field(repr=False)  # shape (cells, terms)
+    Y: Array = field(repr=False)  # shape (cells, equations): outcomes
     family: RegressionFamily = field(repr=False)
 
     @property
     def influence(self) -> Array:
-        """Return (parameters, cells) how far a record of each cell moves each coefficient."""
+        """Return (parameters, cells) the change of each coefficient by one record of each cell."""
         return np.asarray(np.linalg.solve(self.information, self.scores))
 
 
 def solve_score(  # noqa: PLR0917 what a model is of
     counts: Array, X: Array, Y: Array, family: RegressionFamily, start: Array | None = None, free: Mask | None = None
 ) -> ScoreRoot | None:
-    """Return where the score of a table vanishes, by Newton's method; None where it has no such place at hand.
+    """Return the root of the score of a table, by Newton's method; None where it has none at hand.
 
-    Args:
-        counts: (cells,) some may be negative.
-        X: (cells, terms).
-        Y: (cells, equations) outcomes.
-        family: of the outcome.
-        start: (equations, terms) to begin at; zeros by default.
-        free: (parameters,) which may move, and whose scores vanish; all by default.
+    It begins at `start`, by default 0. All of the (parameters,) move, or those that are `free`; their scores vanish.
     """
     beta = np.zeros((Y.shape[1], X.shape[1])) if start is None else start
     moving = np.arange(beta.size) if free is None else np.flatnonzero(free)
@@ -109,60 +208,28 @@ def _value(counts: Array, X: Array, Y: Array, family: RegressionFamily, beta: Ar
     return found if np.isfinite(found) else -np.inf
 
 
-class RegressionFit(Protocol):
-    """A fitted model.
-
-    Attributes:
-        beta: (equations, terms).
-        counts: (cells,) how many records each original cell is estimated to have.
-    """
-
-    @property
-    def beta(self) -> Array:  # noqa: D102 said above
-        ...
-
-    @property
-    def counts(self) -> Array:  # noqa: D102 said above
-        ...
-
-    def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors of what depends on the coefficients, and on how many records each cell has.
-
-        Args:
-            by_beta: (functions, parameters) derivatives by the coefficients.
-            by_cells: (functions, cells) derivatives by the counts; the same for all cells with the same covariates.
-
-        Returns:
-            each (functions,); and where the population's stand in for this table's, whose variance came out negative.
-        """
-        ...
-
-
 @frozen(slots=False)
 class Scores:
-    """Coefficients at which the corrected score vanishes, with the sandwich; a `Fit`.
-
-    Attributes:
-        solved: the coefficients.
-        table: the corrected counts by outcome and covariates.
-    """
+    """Coefficients at which the corrected score vanishes, with the sandwich."""
 
     solved: ScoreRoot = field(repr=False)
     table: Crosstab = field(repr=False)
 
     @property
     def beta(self) -> Array:
-        """Return (equations, terms)."""
+        """Return (equations, terms) coefficients."""
         return self.solved.beta
 
     @property
     def counts(self) -> Array:
-        """Return (cells,) the corrected counts."""
-        return self.table.moment.reshape(-1)
+        """Return (cells,) the corrected counts by outcome and covariates."""
+        return self.table.moment_estimate.reshape(-1)
 
     def errors(self, by_beta: Array, by_cells: Array | None = None) -> tuple[Mapping[Target, Array], Mask]:
-        """Return standard errors; see `Fit.errors`."""
+        """Return (functions,) standard errors of functions of the coefficients and of the cells' numbers of records.
+
+        Derivatives are (functions, parameters) and (functions, cells), the latter equal for all cells with the same
+        covariates. Also returns where the population's replace this table's, whose variance came out negative.
+        """
         functions = by_beta @ self.solved.influence
-        if by_cells is not None:
-            functions = functions + by_cells
-        return self.table.errors_of(functions)
+        return self.table.se_of_sums(functions if by_cells is None else functions + by_cells)

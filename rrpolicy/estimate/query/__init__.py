@@ -1,1 +1,1 @@
-"""SQL on a release: read, corrected, answered."""
+"""SQL on a release: parsed and corrected."""

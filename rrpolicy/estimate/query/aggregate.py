@@ -28,7 +28,7 @@ EXPECTED = (
     "SELECT columns, count(*), count(*) FILTER (WHERE condition) / count(*) FROM release "
     "WHERE condition GROUP BY columns"
 )
-"""What RR272 expects, with the form that its hints advise."""
+"""The form that RR272 expects, with the form that its hints advise."""
 AggregateKind: TypeAlias = Literal["count", "share", "avg", "sum", "min", "max"]
 EXTREMES = ("min", "max")
 
@@ -57,39 +57,26 @@ _OF_CLASSES: dict[type[exp.Expr], str] = {
 
 @frozen
 class Aggregate:
-    """What is estimated for every group.
+    """An estimate for every group; a `share` is of the records of a larger group that are in this one.
 
-    Attributes:
-        kind: `count`; `share` of the records of a larger group that lie in this one; `avg` or `sum` of a column; `min`
-            or `max` of one that is released unchanged.
-        value: the column of numbers, or the column that a count leaves nulls of out.
-        condition: what FILTER asks for, beside the query's own condition.
-        within: the columns whose categories the larger group shares with this one; None for those grouped by.
-        scale: what the result is multiplied by.
+    `min` and `max` are of a column that is released unchanged.
     """
 
     kind: AggregateKind
-    value: str | None = None
-    condition: tuple[Expression, ...] = ()
-    within: tuple[str, ...] | None = ()
-    scale: float = 1.0
+    value: str | None = None  # the column of numbers, or the column whose nulls a count leaves out
+    condition: tuple[Expression, ...] = ()  # of FILTER
+    within: tuple[str, ...] | None = ()  # the columns whose categories the larger group shares; None for all
+    scale: float = 1.0  # the factor of the result
 
 
-def unsupported_query_error(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
-    """Return the error for a query that is not answered.
-
-    Args:
-        reason: why.
-        hint: what to do.
-        instead: what answers the same, where that can be told from what was written.
-    """
-    return PolicyError(
-        Problem("RR272", f"the query is not answered: {reason}", expected=instead or EXPECTED, hint=hint)
-    )
+def query_error(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
+    """Return the error (RR272) for a query without a corrected result; `instead` is one with the same meaning."""
+    message = f"the query is not answered: {reason}"
+    return PolicyError(Problem("RR272", message, expected=instead or EXPECTED, hint=hint))
 
 
 def count_replacement(node: exp.Expr) -> str:
-    """Return the count that answers what a condition is written for, or CASE WHEN condition THEN 1 ELSE 0; else ""."""
+    """Return the count with the meaning of a condition, or of CASE WHEN condition THEN 1 ELSE 0; else ""."""
     asked = node
     if isinstance(node, exp.Case) and node.this is None and len(node.args["ifs"]) == 1:
         (branch,), other = node.args["ifs"], node.args.get("default")
@@ -102,25 +89,22 @@ def count_replacement(node: exp.Expr) -> str:
 
 @frozen
 class Reader:
-    """Reads the items of a SELECT list.
+    """Reads the items of a SELECT list; constants are evaluated by the connection.
 
-    Attributes:
-        connection: evaluates constants.
-        whole: whether the query has one set of groups, so that sums over its rows are sums over records.
+    `whole` is whether the query has one set of groups, so that sums over its rows are sums over records.
     """
 
     connection: DuckDBPyConnection
     whole: bool = True
 
     def read(self, node: exp.Expr) -> Aggregate:
-        """Return the aggregate that an expression is.
-
-        Raises:
-            PolicyError: RR272 for what cannot be corrected, with the reason.
-        """
+        """Return the aggregate that an expression is (RR272 with the reason if it cannot be corrected)."""
         match node.unnest():
             case exp.Mul(left=left, right=right):
-                return self._product(left, right)
+                if is_constant(left):
+                    left, right = right, left
+                found = _check_scalable(self.read(left))
+                return replace(found, scale=found.scale * self._factor(right))
             case exp.Div(left=left, right=right):
                 return self._quotient(left, right)
             case exp.Cast(this=inner, to=exp.DataType(this=exp.DType.DOUBLE | exp.DType.FLOAT)):
@@ -129,12 +113,6 @@ class Reader:
                 return self._function(inner, read_condition(self.connection, condition))
             case other:
                 return self._function(other)
-
-    def _product(self, left: exp.Expr, right: exp.Expr) -> Aggregate:
-        if is_constant(left):
-            left, right = right, left
-        found = _check_scalable(self.read(left))
-        return replace(found, scale=found.scale * self._factor(right))
 
     def _quotient(self, top: exp.Expr, bottom: exp.Expr) -> Aggregate:
         part = self.read(top)
@@ -145,15 +123,13 @@ class Reader:
         if within is None:
             whole = self.read(below)
             if whole != Aggregate("count"):
-                raise unsupported_query_error(
+                raise query_error(
                     "a count is divided by count(*), or by sum(count(*)) OVER (), and by no other estimate"
                 )
         elif part.condition:
-            raise unsupported_query_error(
-                "of a count with FILTER it would divide by all that is counted; divide by count(*)"
-            )
+            raise query_error("of a count with FILTER it would divide by all that is counted; divide by count(*)")
         if part.kind != "count" or part.value is not None:
-            raise unsupported_query_error(
+            raise query_error(
                 "only count(*), with or without FILTER, is divided by a count", "averages are written avg(…)"
             )
         return Aggregate("share", condition=part.condition, within=within, scale=part.scale)
@@ -168,9 +144,9 @@ class Reader:
             case _:
                 plain = False
         if not plain:
-            raise unsupported_query_error(_reason(node))
+            raise query_error(_reason(node))
         if not self.whole:
-            raise unsupported_query_error(
+            raise query_error(
                 "sum(count(*)) OVER () adds the rows of all GROUPING SETS up, each record several times",
                 "write share(), the share of all records that satisfy the condition",
             )
@@ -178,12 +154,12 @@ class Reader:
 
     def _function(self, node: exp.Expr, condition: tuple[Expression, ...] = ()) -> Aggregate:
         if not isinstance(node, exp.Anonymous):
-            raise unsupported_query_error(_reason(node), instead=count_replacement(node))
+            raise query_error(_reason(node), instead=count_replacement(node))
         inner = [part.unnest() for part in node.expressions]
         if any(isinstance(part, exp.Distinct) for part in inner):
-            raise unsupported_query_error("DISTINCT counts released values, which are not the original ones")
+            raise query_error("DISTINCT counts released values, which are not the original ones")
         if any(isinstance(part, exp.Order) for part in inner):
-            raise unsupported_query_error(f"ORDER BY inside {node.name}() has no meaning for a count")
+            raise query_error(f"ORDER BY inside {node.name}() has no meaning for a count")
         match node.name.lower(), inner:
             case "count", [] | [_] if all(
                 has_no_other_parts(part) if isinstance(part, exp.Star) else is_constant(part) for part in inner
@@ -200,40 +176,33 @@ class Reader:
                 return Aggregate("min" if name == "min" else "max", column(inner[0]), condition)
             case "share", [] | [exp.Star()] if not condition and all(map(has_no_other_parts, inner)):
                 return Aggregate("share")
-        raise unsupported_query_error(_reason(node), instead=count_replacement(inner[0]) if len(inner) == 1 else "")
+        raise query_error(_reason(node), instead=count_replacement(inner[0]) if len(inner) == 1 else "")
 
     def _factor(self, node: exp.Expr) -> float:
         if not is_constant(node):
-            raise unsupported_query_error("an estimate is multiplied by a constant only")
+            raise query_error("an estimate is multiplied by a constant only")
         (value,) = read_constants(self.connection, [node])
         if kind_of(value) != "number" or not float(value) > 0:
-            raise unsupported_query_error("an estimate is multiplied by a positive number only")
+            raise query_error("an estimate is multiplied by a positive number only")
         return float(value)
 
 
 def _check_scalable(found: Aggregate) -> Aggregate:
     if found.kind in EXTREMES:
-        raise unsupported_query_error(f"{found.kind}() is shown as it is: nothing is computed with it")
+        raise query_error(f"{found.kind}() is shown as it is: nothing is computed with it")
     return found
 
 
 def column(node: exp.Expr) -> str:
-    """Return the column that an expression is.
-
-    Raises:
-        PolicyError: RR272 if it is none.
-    """
+    """Return the column that an expression is (RR272 if it is none)."""
     name = column_name(node)
     if name is None:
         named = isinstance(node.unnest(), exp.Column) and not isinstance(node.unnest().this, exp.Star)
-        raise unsupported_query_error(
-            "a column is named by itself, without a table" if named else _reason(node.unnest())
-        )
+        raise query_error("a column is named by itself, without a table" if named else _reason(node.unnest()))
     return name
 
 
 def _reason(node: exp.Expr) -> str:
-    """Return why an expression is not answered."""
     if isinstance(node, exp.Anonymous):
         return _OF_FUNCTIONS.get(node.name.lower(), _OTHER).format(node.name)
     return _OF_CLASSES.get(type(node), f"{as_sql(node)} is something other than columns and what can be corrected")

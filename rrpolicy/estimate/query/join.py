@@ -1,7 +1,7 @@
-"""Small tables of the analyst's own, such as names of regions, joined by equality to the categories of a column.
+"""Small tables of the analyst, such as names of regions, joined by equality to the categories of a column.
 
-A row of such a table says something of a category. Records are grouped by it as by the category itself, and counted by
-the weights of all categories that it is said of: a randomised column is joined by the original category, never by the
+A row of such a table describes a category. Records are grouped by it as by the category itself, and counted by the
+weights of all categories that it describes: a randomised column is joined by the original category, never by the
 released one.
 """
 
@@ -22,7 +22,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.predicate import has_no_other_parts
 from rrpolicy.estimate.expression import Expression, Member
-from rrpolicy.estimate.query.aggregate import unsupported_query_error
+from rrpolicy.estimate.query.aggregate import query_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.document import read_following_links
@@ -39,12 +39,7 @@ LARGEST = 16 << 20
 
 @frozen(slots=False)
 class OwnTable:
-    """A table of the analyst's own.
-
-    Attributes:
-        name: that the query calls it by.
-        columns: column -> cells; all have as many.
-    """
+    """A table of the analyst, with its name in the query, and columns of equally many cells."""
 
     name: str
     columns: Mapping[str, tuple[Value, ...]] = field(repr=False)
@@ -52,14 +47,7 @@ class OwnTable:
 
 @frozen(slots=False)
 class Join:
-    """One join.
-
-    Attributes:
-        table: of the analyst's own.
-        alias: that its columns are named by.
-        of: the released column.
-        key: the column of the table that equals it.
-    """
+    """One join of a released column `of` with the `key` of a table, whose columns are named by the alias."""
 
     table: OwnTable
     alias: str
@@ -67,20 +55,16 @@ class Join:
     key: str
 
     def name(self, column: str) -> str:
-        """Return how a column of the table is named with the table's name before it."""
+        """Return a column of the table with the table's name before it."""
         return f"{self.alias}.{column}"
 
 
 def own_table(name: str, given: Given) -> OwnTable:
-    """Return a table that a query may join.
-
-    Raises:
-        PolicyError: RR508 if it cannot be read, or is no table.
-    """
+    """Return a table that a query may join (RR508 if it cannot be read, or is no table)."""
     if isinstance(given, (str, os.PathLike)):
         return OwnTable(name, _read_table_file(name, Path(given)))
     try:
-        columns = {str(c): tuple(map(_parse_cell, given[c])) for c in getattr(given, "columns", given)}
+        columns = {str(c): tuple(map(_cell, given[c])) for c in getattr(given, "columns", given)}
     except (TypeError, KeyError) as error:
         raise _table_error(name, "it is no file, no data frame, and no columns by name") from error
     if len({len(cells) for cells in columns.values()}) > 1:
@@ -89,17 +73,13 @@ def own_table(name: str, given: Given) -> OwnTable:
 
 
 def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, ...]:
-    """Take the joins out of a query, and name the columns of the joined tables by alias and column everywhere else.
-
-    Raises:
-        PolicyError: RR272 for any other join than by equality of one column; RR508 for a table that is not given.
-    """
+    """Take the joins out of a query, and name columns of joined tables by alias and column (RR272, RR508)."""
     clauses = select.args.get("joins") or []
     joins = tuple(_join(clause, select, tables) for clause in clauses)
     select.set("joins", None)
     aliases = {join.alias.casefold(): join for join in joins}
     if len(aliases) < len(joins) or "release" in aliases:
-        raise unsupported_query_error("two of the tables that it reads have the same name")
+        raise query_error("two of the tables that it reads have the same name")
     for node in select.find_all(exp.Column):
         join = aliases.get(node.text("table").casefold())
         if join is not None:
@@ -109,11 +89,9 @@ def read_joins(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[Join, 
 
 
 def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple[Expression, ...], tuple[str, ...]]:
-    """Return a release with what joined tables say of its categories, the conditions of the joins, and what to note.
+    """Return a release with the columns of joined tables, the conditions of the joins, and the notes.
 
-    Raises:
-        PolicyError: RR272 for a column that cannot be joined; RR508 if a category has several rows, or none has any;
-            else as `Columns.axis`.
+    RR272 for a column that cannot be joined; RR508 if a category has several rows, or none has any.
     """
     conditions: list[Expression] = []
     notes: list[str] = []
@@ -123,16 +101,13 @@ def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple
         axis = columns.axis(of)
         if isinstance(axis, AnatomyWeights) or of in columns.spread:
             hint = "in Python, release.mean(..., values={label: number}) takes a number for each label"
-            raise unsupported_query_error(
-                f"{of!r} is released by groups, whose categories no table can be joined to", hint
-            )
-        rows = {category_text(key): row for row, key in enumerate(join.table.columns[join.key])}
+            raise query_error(f"{of!r} is released by groups, whose categories no table can be joined to", hint)
         keys = join.table.columns[join.key]
+        rows = {category_text(key): row for row, key in enumerate(keys)}
         twice = next((key for row, key in enumerate(keys) if rows[category_text(key)] != row), None)
         if twice is not None:
-            raise _table_error(
-                join.table.name, f"{join.key!r} has {visible(str(twice))!r} twice: one row for each category"
-            )
+            message = f"{join.key!r} has {visible(str(twice))!r} twice: one row for each category"
+            raise _table_error(join.table.name, message)
         domain = columns.domain(of)
         matched = tuple(v for v in domain if category_text(v) in rows)
         if not matched:
@@ -142,48 +117,45 @@ def join_tables(release: Release, joins: Iterable[Join]) -> tuple[Release, tuple
             conditions.append(Member(of, matched))
             notes.append(f"{left} of {len(domain)} categories of {of!r} have no row in “{join.table.name}”: left out")
         taken = {name.casefold() for name in (*columns.columns, *columns.labels)}
-        told: dict[str, dict[Value, Value]] = {}
+        described: dict[str, dict[Value, Value]] = {}
         for column, cells in join.table.columns.items():
             labels = {v: cells[rows[category_text(v)]] if v in matched else "" for v in domain}
-            told |= {name: labels for name in (join.name(column), column) if name.casefold() not in taken}
-        release = replace(release, columns=columns.labelled(of, told))
+            described |= {name: labels for name in (join.name(column), column) if name.casefold() not in taken}
+        release = replace(release, columns=columns.labelled(of, described))
     return release, tuple(conditions), tuple(notes)
 
 
 def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) -> Join:
     table = clause.this
-    plain = (
-        isinstance(table, exp.Table)
-        and isinstance(table.this, exp.Identifier)
-        and has_no_other_parts(table, "this", "alias")
-    )
-    if (
-        not plain
-        or not has_no_other_parts(clause, "this", "kind", "on", "using")
-        or clause.text("kind") not in {"", "INNER"}
-    ):
-        raise unsupported_query_error(
-            "it joins in another way than JOIN a table ON one of its columns = a released column"
-        )
+    named = isinstance(table, exp.Table) and isinstance(table.this, exp.Identifier)
+    inner = has_no_other_parts(clause, "this", "kind", "on", "using") and clause.text("kind") in {"", "INNER"}
+    if not (named and inner and has_no_other_parts(table, "this", "alias")):
+        raise query_error("it joins in another way than JOIN a table ON one of its columns = a released column")
     found = tables.get(table.name)
     if found is None:
         if table.name == "release":
-            raise unsupported_query_error(
+            raise query_error(
                 "it must read the table “release” once: a join on a randomised column pairs the wrong records"
             )
-        raise unsupported_query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
+        raise query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
                       f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
     alias = table.alias or table.name
+    of, key = _joined_columns(clause, select, alias)
+    return Join(found, alias, of, _column(found, key))
+
+
+def _joined_columns(clause: exp.Expr, select: exp.Expr, alias: str) -> tuple[str, str]:
     on, using = clause.args.get("on"), clause.args.get("using") or []
     if len(using) == 1:
-        return Join(found, alias, using[0].name, _column(found, using[0].name))
-    sides = [side.unnest() for side in (on.left, on.right)] if isinstance(on, exp.EQ) else []
-    own = [side for side in sides if isinstance(side, exp.Column) and side.text("table").casefold() == alias.casefold()]
-    others = [side for side in sides if isinstance(side, exp.Column) and side not in own]
-    source = select.args["from_"].this
-    if len(own) != 1 or len(others) != 1 or others[0].text("table") not in {"", "release", source.alias}:
-        raise unsupported_query_error(f"a table is joined by one equality, such as ON release.column = {alias}.column")
-    return Join(found, alias, others[0].name, _column(found, own[0].name))
+        return using[0].name, using[0].name
+    columns = [side.unnest() for side in (on.left, on.right)] if isinstance(on, exp.EQ) else []
+    columns = [side for side in columns if isinstance(side, exp.Column)]
+    own = [side for side in columns if side.text("table").casefold() == alias.casefold()]
+    others = [side for side in columns if side not in own]
+    tables = {"", "release", select.args["from_"].this.alias}
+    if len(own) != 1 or len(others) != 1 or others[0].text("table") not in tables:
+        raise query_error(f"a table is joined by one equality, such as ON release.column = {alias}.column")
+    return others[0].name, own[0].name
 
 
 def _column(table: OwnTable, name: str) -> str:
@@ -212,13 +184,12 @@ def _read_table_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
     return {column: tuple(row[i] for row in rows) for i, column in enumerate(header)}
 
 
-def _parse_cell(cell: Any) -> Value:
+def _cell(cell: Any) -> Value:
     value = cell.item() if hasattr(cell, "item") else cell
     return value if isinstance(value, (str, int, float, bool)) else "" if value is None else str(value)
 
 
 def _table_error(name: str, message: str, hint: str | None = None) -> PolicyError:
     expected = "a small table with a header, and one row for each category of a released column"
-    return PolicyError(
-        Problem("RR508", f"the table “{visible(name)}” cannot be joined: {message}", None, expected, hint)
-    )
+    message = f"the table “{visible(name)}” cannot be joined: {message}"
+    return PolicyError(Problem("RR508", message, None, expected, hint))

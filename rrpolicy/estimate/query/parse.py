@@ -1,4 +1,4 @@
-"""SQL on a release, read: groups, conditions and aggregates that can be corrected; the rest is refused."""
+"""Parses SQL on a release: groups, conditions and aggregates that can be corrected; the rest is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rrpolicy.estimate.counts.predicate import (
     read_constants,
 )
 from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Not, Or
-from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, count_replacement, unsupported_query_error
+from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, count_replacement, query_error
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
 from rrpolicy.frozen_dataclass import frozen
 
@@ -35,27 +35,16 @@ if TYPE_CHECKING:
 
 @frozen
 class Having:
-    """A condition on the rows of an answer.
+    """A condition on the rows of a result."""
 
-    Attributes:
-        expression: over `of`, each named by its place.
-        of: aggregates, and columns of the result by name.
-    """
-
-    expression: Expression
-    of: tuple[str | Aggregate, ...]
+    expression: Expression  # over `of`, each named by its place
+    of: tuple[str | Aggregate, ...]  # aggregates, and columns of the result by name
 
 
 def read_having(node: exp.Expr, reader: Reader, named: Sequence[tuple[str, str | Aggregate]]) -> Having:
-    """Read a condition of aggregates and columns of the result, compared with constants.
+    """Read a condition of aggregates and columns of the result, compared with constants (RR272, RR264).
 
-    Args:
-        node: the condition.
-        reader: reads aggregates.
-        named: alias -> the item of the SELECT list that it names.
-
-    Raises:
-        PolicyError: RR272 for anything else; RR264 for a constant that is none.
+    Aliases are `named` with the item of the SELECT list that they denote.
     """
     rows = _Rows(reader, {alias.casefold(): item for alias, item in named if alias}, [])
     return Having(rows.read(node), tuple(rows.of))
@@ -63,7 +52,7 @@ def read_having(node: exp.Expr, reader: Reader, named: Sequence[tuple[str, str |
 
 @frozen
 class _Rows:
-    """Reads conditions on rows, and keeps what they speak of."""
+    """Reads conditions on rows, and collects their operands."""
 
     reader: Reader
     aliases: Mapping[str, str | Aggregate]
@@ -80,24 +69,18 @@ class _Rows:
                 ends, "this", "low", "high"
             ):
                 place = self._operand(of)
-                return And(
-                    (
-                        ColumnComparison(place, ">=", self._constant(low)),
-                        ColumnComparison(place, "<=", self._constant(high)),
-                    )
-                )
+                least, most = (self._constant(end) for end in (low, high))
+                return And((ColumnComparison(place, ">=", least), ColumnComparison(place, "<=", most)))
             case exp.Binary(left=left, right=right) as compared if type(compared) in COMPARISONS:
                 operator = COMPARISONS[type(compared)]
                 if is_constant(left):
                     left, right, operator = right, left, MIRRORED[operator]
                 if is_constant(right):
                     return ColumnComparison(self._operand(left), operator, self._constant(right))
-        raise unsupported_query_error(
-            f"HAVING compares what is estimated with constants: {as_sql(node)} is something else"
-        )
+        raise query_error(f"HAVING compares what is estimated with constants: {as_sql(node)} is something else")
 
     def _operand(self, node: exp.Expr) -> str:
-        """Return the place of what is compared, as a name."""
+        """Return the place of an operand, as a name."""
         inner = node.unnest()
         found: str | Aggregate
         if isinstance(inner, exp.Column):
@@ -109,14 +92,11 @@ class _Rows:
         return str(self.of.index(found))
 
     def _constant(self, node: exp.Expr) -> Value:
-        return _comparable_constant(read_constants(self.reader.connection, [node])[0])
-
-
-def _comparable_constant(value: object) -> Value:
-    """Return a constant as estimates are compared with it."""
-    if isinstance(value, Decimal):
-        return float(value)
-    return value if isinstance(value, (str, int, float, bool)) else str(value)
+        """Return a constant in a form that is comparable with estimates."""
+        value = read_constants(self.reader.connection, [node])[0]
+        if isinstance(value, Decimal):
+            return float(value)
+        return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 
 MOST_SETS = 4096
@@ -125,12 +105,7 @@ _CLAUSES = ("where", "group", "having", "order", "limit", "offset")
 
 @frozen
 class SelectItem:
-    """What a column of the result shows.
-
-    Attributes:
-        of: a grouping column as written, or an aggregate.
-        alias: its name in the result; "" for none.
-    """
+    """A column of the result: a grouping column as written, or an aggregate; its alias is "" for none."""
 
     of: str | Aggregate
     alias: str
@@ -138,13 +113,7 @@ class SelectItem:
 
 @frozen
 class SortKey:
-    """One key of ORDER BY.
-
-    Attributes:
-        of: the position of an item, or the name of a column of the result.
-        descending: from the largest.
-        nulls_first: rows without a value before the others.
-    """
+    """One key of ORDER BY: the position of an item, or the name of a column of the result."""
 
     of: int | str
     descending: bool
@@ -153,25 +122,13 @@ class SortKey:
 
 @frozen
 class Query:
-    """What was asked.
-
-    Attributes:
-        items: the columns of the result.
-        sets: the columns of each set of groups, as written; one set unless GROUPING SETS, CUBE or ROLLUP ask for more.
-        where: the condition, spelled anew; None for none.
-        conjuncts: the same, read.
-        order: keys, the first decides.
-        limit: how many rows; None for all.
-        offset: how many rows are left out before them.
-        having: which rows are kept; None for all.
-        joins: tables of the analyst's own.
-    """
+    """A parsed query; it has one set of groups unless GROUPING SETS, CUBE or ROLLUP require more."""
 
     items: tuple[SelectItem, ...]
-    sets: tuple[tuple[str, ...], ...]
-    where: str | None
-    conjuncts: tuple[Expression, ...]
-    order: tuple[SortKey, ...]
+    sets: tuple[tuple[str, ...], ...]  # as written
+    where: str | None  # the condition, spelled anew
+    conjuncts: tuple[Expression, ...]  # the condition, parsed
+    order: tuple[SortKey, ...]  # the first decides
     limit: int | None
     offset: int
     having: Having | None = None
@@ -186,76 +143,63 @@ class Query:
 
 
 def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query:
-    """Read `SELECT columns, aggregates FROM release JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …`.
-
-    Args:
-        sql: the query.
-        tables: of the analyst's own, that it may join.
+    """Parse `SELECT columns, aggregates FROM release JOIN … WHERE … GROUP BY … HAVING … ORDER BY … LIMIT …`.
 
     Raises:
         PolicyError: RR264 if it is not one SELECT, or its condition cannot be read; RR268 for too many sets of groups;
-            RR272 for what cannot be answered, with the reason.
+            RR272 for a query without a corrected result, with the reason.
     """
     with parse_select(sql, whole=True) as (connection, select):
         grouped, joins = _check(select, tables or {})
         reader = Reader(connection, whole=grouped.find(exp.Cube, exp.Rollup, exp.GroupingSets) is None)
-        items = tuple(_item(part, reader) for part in select.expressions)
+        shown = [(part.unalias(), part.alias) for part in select.expressions]
+        items = tuple(
+            SelectItem(column(part) if isinstance(part.unnest(), exp.Column) else reader.read(part), alias)
+            for part, alias in shown
+        )
         if all(isinstance(i.of, str) for i in items):
-            raise unsupported_query_error(
-                "a query asks for count(*), or another aggregate, beside the columns it groups by"
-            )
+            raise query_error("a query asks for count(*), or another aggregate, beside the columns it groups by")
         sets = _sets(grouped, items)
         clause, having = select.args.get("where"), select.args.get("having")
         conjuncts = read_condition(connection, clause.this) if clause else ()
         where = as_sql(clause.this) if clause else None
-        order = tuple(o for part in _parts(select, "order") for o in _orders(part, items, reader))
+        ordered = select.args["order"].expressions if select.args.get("order") else ()
+        order = tuple(o for part in ordered for o in _orders(part, items, reader))
         limit, offset = (_rows(select.args.get(name), connection) for name in ("limit", "offset"))
         kept = read_having(having.this, reader, [(i.alias, i.of) for i in items]) if having else None
         return Query(items, sets, where, conjuncts, order, limit, offset or 0, kept, joins)
 
 
 def _check(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[exp.Group, tuple[Join, ...]]:
-    """Return what a SELECT groups by, and what it joins; refuse every part of it that has no corrected answer."""
+    """Return the groups and joins of a SELECT; refuse every part of it that has no corrected result."""
     if not isinstance(select, exp.Select):
-        raise unsupported_query_error(
-            "UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT"
-        )
+        raise query_error("UNION, INTERSECT and EXCEPT are not supported, nor is anything else around a SELECT")
     table = select.args["from_"].this if select.args.get("from_") else exp.Table()
     if isinstance(table, exp.Subquery):
-        raise unsupported_query_error("it must read the table “release” itself: subqueries are not supported")
+        raise query_error("it must read the table “release” itself: subqueries are not supported")
     alias, another = table.args.get("alias"), bool(table.name) and table.name != "release"
     if another and not select.args.get("joins"):
-        raise unsupported_query_error(f"it reads “{visible(table.name)}”; the one table to read is called “release”")
+        raise query_error(f"it reads “{visible(table.name)}”; the one table to read is called “release”")
     plain = (
         isinstance(table.this, exp.Identifier)
         and table.name == "release"
         and has_no_other_parts(table, "this", "alias", "sample")
     )
     if not plain or (alias and not has_no_other_parts(alias, "this")):
-        raise unsupported_query_error("it must read the table “release”: others are joined to it, by their names")
+        raise query_error("it must read the table “release”: others are joined to it, by their names")
     joins = read_joins(select, tables)
     if select.args.get("distinct"):
-        raise unsupported_query_error("DISTINCT lists released values, which are not the original ones")
+        raise query_error("DISTINCT lists released values, which are not the original ones")
     if table.args.get("sample") or not has_no_other_parts(select, "expressions", "from_", *_CLAUSES):
-        raise unsupported_query_error("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
+        raise query_error("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
     group: exp.Group = select.args.get("group") or exp.Group()
     if not has_no_other_parts(group, "expressions", "all"):
-        raise unsupported_query_error("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
+        raise query_error("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
     return group, joins
 
 
-def _item(node: exp.Expr, reader: Reader) -> SelectItem:
-    shown = node.unalias()
-    return SelectItem(column(shown) if isinstance(shown.unnest(), exp.Column) else reader.read(shown), node.alias)
-
-
-def _parts(select: exp.Expr, clause: str) -> list[exp.Expr]:
-    found = select.args.get(clause)
-    return list(found.expressions) if found else []
-
-
 def _sets(group: exp.Group, items: Sequence[SelectItem]) -> tuple[tuple[str, ...], ...]:
-    """Return the sets of grouping columns; what is shown must be grouped by."""
+    """Return the sets of grouping columns; all shown columns must be in one."""
     shown = [i.of for i in items if isinstance(i.of, str)]
     if group.args.get("all"):
         return (_unique_names(shown),)
@@ -263,12 +207,12 @@ def _sets(group: exp.Group, items: Sequence[SelectItem]) -> tuple[tuple[str, ...
     _check_number_of_sets(prod(map(len, elements)))
     sets = tuple(_unique_names(list(chain(*chosen))) for chosen in product(*elements))
     if not {s.casefold() for s in shown} <= {g.casefold() for s in sets for g in s}:
-        raise unsupported_query_error("the columns it shows must be those it groups by")
+        raise query_error("the columns it shows must be those it groups by")
     return sets
 
 
 def _element(node: exp.Expr, items: Sequence[SelectItem]) -> list[tuple[str, ...]]:
-    """Return the sets of columns that an element of GROUP BY asks for, in DuckDB's order."""
+    """Return the sets of columns of an element of GROUP BY, in DuckDB's order."""
     parts = node.expressions
     match node:
         case exp.GroupingSets():
@@ -291,7 +235,7 @@ def _check_number_of_sets(sets: int) -> None:
 
 
 def _group(node: exp.Expr, items: Sequence[SelectItem]) -> str:
-    """Return the column that is grouped by: by its name, by an alias, or by its place in the list."""
+    """Return the grouping column: by its name, by an alias, or by its place in the list."""
     if isinstance(node, exp.Column):
         name = column(node)
         aliases = {i.alias.casefold(): i.of for i in items if isinstance(i.of, str) and i.alias}
@@ -301,14 +245,12 @@ def _group(node: exp.Expr, items: Sequence[SelectItem]) -> str:
     of = None if place is None else items[place].of
     if not isinstance(of, str):
         instead = count_replacement(node.unnest())
-        raise unsupported_query_error(
-            "it groups by an expression; name columns, or write GROUP BY ALL", instead=instead
-        )
+        raise query_error("it groups by an expression; name columns, or write GROUP BY ALL", instead=instead)
     return of
 
 
 def _place(node: exp.Expr, count: int) -> int | None:
-    """Return the position that a number in GROUP BY or ORDER BY stands for."""
+    """Return the position that a number in GROUP BY or ORDER BY denotes."""
     found = isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()
     return int(node.name) - 1 if found and 1 <= int(node.name) <= count else None
 
@@ -320,14 +262,11 @@ def _unique_names(names: Sequence[str]) -> tuple[str, ...]:
 def _rows(node: exp.Expr | None, connection: DuckDBPyConnection) -> int | None:
     if node is None:
         return None
-    number = node.args.get("expression")
-    value = (
-        read_constants(connection, [number])[0]
-        if isinstance(number, exp.Literal) and has_no_other_parts(node, "expression")
-        else None
-    )
+    number, value = node.args.get("expression"), None
+    if isinstance(number, exp.Literal) and has_no_other_parts(node, "expression"):
+        value = read_constants(connection, [number])[0]
     if not isinstance(value, int):
-        raise unsupported_query_error("LIMIT and OFFSET take a number of rows")
+        raise query_error("LIMIT and OFFSET take a number of rows")
     return value
 
 
@@ -344,5 +283,5 @@ def _orders(part: exp.Expr, items: Sequence[SelectItem], reader: Reader) -> list
         wanted = None if is_constant(node) else reader.read(node)
         keys = list[int | str](i for i, item in enumerate(items) if item.of == wanted)[:1]
     if not keys or not has_no_other_parts(part, "this", "desc", "nulls_first"):
-        raise unsupported_query_error("ORDER BY takes the columns of the result: select what it orders by")
+        raise query_error("ORDER BY takes the columns of the result: select what it orders by")
     return [SortKey(key, bool(part.args.get("desc")), bool(part.args.get("nulls_first"))) for key in keys]

@@ -9,13 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNINFORMATIVE
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 
 @frozen(slots=False)
@@ -39,12 +39,12 @@ class Answer(Result):
     @property
     def estimate(self) -> Array:
         """Return (rows, aggregates) estimates."""
-        return np.stack([m.estimate for m in self.measured], axis=1)
+        return np.stack([m.estimate for m in self.quantities], axis=1)
 
     def se(self, target: Target | None = None) -> Array:
         """Return (rows, aggregates) standard errors; raises as `conf_int` does."""
-        target = self.spoken.of(target)
-        return np.stack([m.errors[target] for m in self.measured], axis=1)
+        target = self.target_scope.of(target)
+        return np.stack([m.errors[target] for m in self.quantities], axis=1)
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
         """Return (rows, aggregates, 2) intervals.
@@ -57,8 +57,8 @@ class Answer(Result):
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
         """
         level = self.level if level is None else level
-        target = self.spoken.of(target, level)
-        return np.stack([m.ends(level, target) for m in self.measured], axis=1)
+        target = self.target_scope.of(target, level)
+        return np.stack([m.ends(level, target) for m in self.quantities], axis=1)
 
     @property
     def rows(self) -> tuple[Mapping[str, Any], ...]:
@@ -70,26 +70,26 @@ class Answer(Result):
     def title(self) -> str:
         """Return what is estimated and by what, and whether it had to be."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        names = ", ".join(m.name for m in self.measured if m.names != SINGLE_QUANTITY_NAMES)
+        names = ", ".join(m.name for m in self.quantities if m.names != SINGLE_QUANTITY_NAMES)
         return f"{'Figures' if self.exact else 'Estimates'}{f' of {names}' if names else ''}{by}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and aggregates of the SELECT list."""
         return self.selected
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the query, and what it groups by."""
         return {"query": self.query, "by": list(self.by)}
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, and one where an interval holds all that is possible."""
-        empty = any(m.uninformative(self.level, self.target) for m in self.measured)
-        return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
+        empty = any(m.uninformative(self.level, self.target) for m in self.quantities)
+        return (*super().all_notes(), UNINFORMATIVE) if empty else super().all_notes()
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return every aggregate, by its name."""
-        return tuple(PlottedQuantity(m, m.name) for m in self.measured)
+        return tuple(PlottedQuantity(m, m.name) for m in self.quantities)
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return all grouping columns, selected or not, and what each row is of."""
         return self.by, tuple(tuple(key.get(name) for name in self.by) for key in self.keys)

@@ -98,17 +98,15 @@ def _axis(title: str, rows: Sequence[PlotRow], drawn: PlottedQuantity) -> PlotAx
 def chart(found: Result, facet: str | None = None, group: str | None = None) -> Chart:
     """Return the plot of a result.
 
-    Args:
-        found: the result.
-        facet: a column of its rows: each of its categories has a panel, all on the same axis.
-        group: another one: its categories share a line, and are told apart by shape and colour.
+    `facet`: a column of its rows: each of its categories has a panel, all on the same axis. `group`: another one: its
+    categories share a line, and are told apart by shape and colour.
 
     Raises:
         PolicyError: RR581 if rows are not of such a column, RR582 if more categories would share a line than can be
             told apart.
     """
     _refuse_unknown(found, facet, group)
-    made = [one for drawn in found.drawn() for one in _axes(found, drawn)]
+    made = [one for drawn in found.plotted_quantities() for one in _axes(found, drawn)]
     series = tuple(dict.fromkeys(r.key[group] for one in made for r in one.rows if group in r.key)) if group else ()
     if len(series) > len(SERIES_STYLES):
         message = (
@@ -129,7 +127,7 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
 
 
 def _refuse_unknown(found: Result, facet: str | None, group: str | None) -> None:
-    names, _ = found.named_rows()
+    names, _ = found.row_keys()
     for name in (facet, group):
         if name is not None and name not in names:
             message = f"the rows are not of a column {name!r}"
@@ -139,7 +137,7 @@ def _refuse_unknown(found: Result, facet: str | None, group: str | None) -> None
 
 
 def _rows(found: Result, drawn: PlottedQuantity) -> list[PlotRow]:
-    names, keys = found.named_rows()
+    names, keys = found.row_keys()
     quantity, signs = drawn.quantity, text.flag_signs(found)
     ends, told = quantity.ends(found.level, found.target), text.describe_estimates(found, quantity)
     rows = []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.flags import (
     FEW_RECORDS,
@@ -45,9 +46,9 @@ from rrpolicy.estimate.results.quantities import (
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
+    from rrpolicy.estimate.counts.condition import Where
     from rrpolicy.estimate.counts.grouping import Grouping
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.weights.base import Mask
@@ -96,7 +97,7 @@ class Estimates(Result):
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
-        return self.errors[self.spoken.of(target)]
+        return self.errors[self.target_scope.of(target)]
 
     def conf_int(
         self, level: float | None = None, target: Target | None = None, interval: Interval = "tested"
@@ -115,20 +116,20 @@ class Estimates(Result):
             PolicyError: RR271 for another level or target, RR278 for another interval; RR247 as of `se`.
         """
         level = self.level if level is None else level
-        target = self.spoken.of(target, level)
+        target = self.target_scope.of(target, level)
         if interval == "tested":
             return self.ends(level, target)
         standard = reach_of(level, target, self.sample) if interval == "normal" else factor(interval, level)
         half = standard * self.se(target)
         return clip_interval(self.estimate, half, self.range)
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, and what is said of estimates beyond the possible and of intervals that hold all of it."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
         ends = self.conf_int()
         empty, one_end = is_uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
         said = ((IMPOSSIBLE, beyond.any()), (UNINFORMATIVE, empty), (ONE_END, one_end))
-        return (*super().remarks(), *(text for text, holds in said if holds))
+        return (*super().all_notes(), *(text for text, holds in said if holds))
 
     @property
     def title(self) -> str:
@@ -145,11 +146,11 @@ class Estimates(Result):
             within=self.range,
         )  # fmt: skip
 
-    def said_of_ends(self) -> str:
+    def interval_description(self) -> str:
         """Return what low and high are, in words."""
-        return self.of_bins if self.quantity.at_level else super().said_of_ends()
+        return self.of_bins if self.quantity.at_level else super().interval_description()
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""
         estimator = ResultColumn("estimator", self.estimator, key=False, printed=set(self.estimator) != {MOMENT})
         wide = self.conf_int(interval="chebyshev").T.tolist()
@@ -159,7 +160,7 @@ class Estimates(Result):
         keys = key_columns(self.by, self.keys, (*SINGLE_QUANTITY_NAMES, estimator.name, *_CHEBYSHEV))
         return (*keys, self.quantity, estimator, *ends)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what rows are of."""
         return {"by": list(self.by)}
 
@@ -193,7 +194,7 @@ class Inference:
     notes: tuple[str, ...] = (UNFLAGGED,)
 
     @classmethod
-    def certain(cls, estimate: Array, low: Array, high: Array, within: tuple[float, float]) -> Inference:
+    def of_bounds(cls, estimate: Array, low: Array, high: Array, within: tuple[float, float]) -> Inference:
         """Return estimates by even spread: this table's value is certain to lie from low to high (rows,)."""
         exact, missing, unknown = low == high, np.isnan(estimate), np.full(estimate.shape, np.nan)
         bounds = np.stack([low, high], axis=1)
@@ -257,22 +258,41 @@ def assemble(
     *,
     target: Target,
     level: float,
-    where: str | None = None,
+    where: Where = None,
     notes: Sequence[str] = (),
     **own: Any,
 ) -> _E:
-    """Return a result of some kind, with `notes` before those of the inference and `own` for the kind's own fields."""
-    doubts = found.doubts(level, target)
+    """Return estimates by groups, with `notes` before those of the inference and `own` for the kind's own fields."""
+    scope = {
+        "where": where if isinstance(where, str) else None,
+        "target": target,
+        "level": level,
+        "records": release.records,
+        "max_records": release.max_records,
+        "sample": found.sample,
+    }
+    return result_of(kind, scope, grouping.by, grouping.keys, found, notes=notes, **own)
+
+
+def result_of(
+    kind: Callable[..., _E],
+    scope: Mapping[str, Any],
+    by: tuple[str, ...],
+    keys: tuple[Mapping[str, Value], ...],
+    found: Inference,
+    *,
+    notes: Sequence[str] = (),
+    **own: Any,
+) -> _E:
+    """Return a result of some kind; `scope` has the fields that `Result.scope` of a table has."""
+    target: Target = scope["target"]
+    doubts = found.doubts(scope["level"], target)
     if found.released is not None:
         doubts = ((FEW_RECORDS, rests_on_few_records(found.released, found.errors[target])), *doubts)
     return kind(
-        where=where,
-        target=target,
-        level=level,
-        records=release.records,
-        max_records=release.max_records,
-        by=grouping.by,
-        keys=grouping.keys,
+        **scope,
+        by=by,
+        keys=keys,
         estimate=found.estimate,
         errors=found.errors,
         range=found.within,
@@ -281,7 +301,6 @@ def assemble(
         flags=flags_of(doubts),
         covariance=found.covariance,
         released=found.released,
-        sample=found.sample,
         notes=(*notes, *found.notes, *(found.sample.notes if found.sample else ())),
         **own,
     )

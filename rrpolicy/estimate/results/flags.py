@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 Flags: TypeAlias = tuple[tuple[str, ...], ...]
 """Of each row, the names of what may be doubted."""

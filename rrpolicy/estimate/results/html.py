@@ -22,7 +22,7 @@ def html(found: Result) -> str:
     """Return a result as a table, its intervals drawn in a column of their own."""
     made = layout_result(found)
     names, *lines = made.rows
-    pictures = {} if found.exact else {part.name: _intervals(found, part.name) for part in found.measured}
+    pictures = {} if found.exact else {part.name: _intervals(found, part.name) for part in found.quantities}
 
     sides = ["left" if left else "right" for left in made.left]
 
@@ -39,13 +39,7 @@ def html(found: Result) -> str:
 
 
 def fragment(head: Sequence[str], table: str, foot: Sequence[str]) -> str:
-    """Return lines of text, a table that scrolls by itself, and more lines.
-
-    Args:
-        head: above it; the first line names it.
-        table: its rows, as HTML; "" for none.
-        foot: below it.
-    """
+    """Return lines of text, a table that scrolls by itself, and more lines."""
     named, *more = map(escape, head)
     style = _ROOM + (_HIGH if table.count("<tr>") > _LONG else "")
     scrolls = f'<div style="{style}" tabindex="0" role="group" aria-label="{named}"><table>{table}</table></div>'
@@ -70,8 +64,8 @@ def _td(text: str, side: str, kept: str = _WHOLE) -> str:
 
 def _intervals(found: Result, quantity: str) -> list[str]:
     """Return the head of a column of intervals, and its cells."""
-    own = [d for d in found.drawn() if d.quantity.name == quantity]
-    drawn = own or [PlottedQuantity(part) for part in found.measured if part.name == quantity]
+    own = [d for d in found.plotted_quantities() if d.quantity.name == quantity]
+    drawn = own or [PlottedQuantity(part) for part in found.quantities if part.name == quantity]
     made = [plot_axis(found, one) for one in drawn]
     ends = "certain" if is_spread(found) else "interval"
     cells = {row.place: inline_interval(row.mark, one.scale, one.line, ends) for one in made for row in one.rows}

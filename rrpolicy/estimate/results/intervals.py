@@ -26,8 +26,8 @@ from rrpolicy.estimate.results.target import Sample, Target
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 
 def quantile(level: float, degrees: float = math.inf) -> float:
@@ -45,10 +45,7 @@ def clip_interval(centre: Array, half: Array, within: Array) -> Array:
     One that lies outside altogether would shrink to a point, which reads as certainty: it is drawn around the nearest
     possible value.
 
-    Args:
-        centre: (rows,) estimates.
-        half: (rows,) half lengths; NaN for none.
-        within: (rows or 1, 2) what is possible.
+    `centre`: (rows,) estimates. `half`: (rows,) half lengths; NaN for none. `within`: (rows or 1, 2) what is possible.
     """
     middle = np.where(lies_outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
     ends = np.stack([middle - half, middle + half], axis=1)
@@ -63,9 +60,7 @@ def lies_outside(centre: Array, half: Array, within: Array) -> Mask:
 def is_uninformative(ends: Array, within: Array) -> Mask:
     """Return which intervals hold all that is possible; without an end on either side, where everything is.
 
-    Args:
-        ends: (rows, 2) of the intervals.
-        within: (rows or 1, 2) what is possible.
+    `ends`: (rows, 2) of the intervals. `within`: (rows or 1, 2) what is possible.
     """
     low, high = within.T
     return np.asarray((low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))
@@ -80,13 +75,7 @@ def bessel(records: int) -> float:
 
 
 def population_variance(square: Array, total: Array, records: int) -> Array:
-    """Return N/(N-1) (S2 - S1^2/N), never negative.
-
-    Args:
-        square: S2.
-        total: S1.
-        records: N.
-    """
+    """Return N/(N-1) (S2 - S1^2/N), never negative."""
     return np.asarray(bessel(records) * np.maximum(square - total**2 / records, 0.0))
 
 
@@ -95,12 +84,9 @@ def table_variance(
 ) -> tuple[Array, Mask]:
     """Return S2 - own, and where it is negative, so that the population's variance stands in its place.
 
-    Args:
-        square: S2.
-        own: what is expected of the same squares given the originals, which is no error of this table.
-        population: the variance for the population.
-        at: of quadratics in a ratio: their value, and the size of its terms, at the estimate, which decide.
-        rounding: a value that is this share of its terms or less is 0.
+    `own`: what is expected of the same squares given the originals, which is no error of this table. `at`: of
+    quadratics in a ratio: their value, and the size of its terms, at the estimate, which decide. `rounding`: a value
+    that is this share of its terms or less is 0.
     """
     table = square - own
     value, size = (table, np.abs(square)) if at is None else at
@@ -118,12 +104,9 @@ def normal_ends(
 ) -> Ends:
     """Return normal intervals, clipped to what is possible.
 
-    Args:
-        estimate: (rows,).
-        errors: target -> (rows,) standard errors.
-        within: (rows, 2) what is possible.
-        sample: how the records were sampled, by whose degrees of freedom intervals of the population reach.
-        step: continuity correction of what is not certain: `STEP` of numbers of records.
+    `estimate`: (rows,). `errors`: target -> (rows,) standard errors. `within`: (rows, 2) what is possible. `sample`:
+    how the records were sampled, by whose degrees of freedom intervals of the population reach. `step`: continuity
+    correction of what is not certain: `STEP` of numbers of records.
     """
 
     def ends(level: float, target: Target) -> Array:
@@ -145,12 +128,8 @@ def count_ends(count: Array, noise: Array, reach: float, records: int, *, sample
     many records of the cell happened to be drawn. Without randomisation that is Wilson's interval with continuity
     correction; this table's count is then certain.
 
-    Args:
-        count: (rows,) T, unbiased.
-        noise: (rows,) variance of T by randomisation alone.
-        reach: z.
-        records: N.
-        sampled: whether the records are a random sample of the population that is counted.
+    `count`: (rows,) T, unbiased. `noise`: (rows,) variance of T by randomisation alone. `sampled`: whether the records
+    are a random sample of the population that is counted.
 
     References:
         Wilson 1927; Yates 1934; Newcombe 1998, "Two-sided confidence intervals for the single proportion", method 4.
@@ -217,14 +196,8 @@ class FiellerRatios:
     ) -> FiellerRatios:
         """Return ratios whose variances are sums over released records; arrays of any shape are made flat.
 
-        Args:
-            n: numerators.
-            d: denominators.
-            square: sums of squares of a record's part in n - r d.
-            own: what is expected of these squares given the originals, which is no error of this table.
-            sampled: the variance of n - r d for the population.
-            within: what is possible for a ratio, `centre` included.
-            centre: what was subtracted from the numbers averaged.
+        `square`: sums of squares of a record's part in n - r d. `own`: what is expected of these squares given the
+        originals, which is no error of this table. `sampled`: the variance of n - r d for the population.
         """
         n, d = n.reshape(-1), d.reshape(-1)
         squares, owns, sampling = (_flatten(q) for q in (square, own, sampled))
@@ -243,12 +216,6 @@ class FiellerRatios:
 
         The population's variance is this table's and that of drawing r of the whole, r (1 - r) sum d: where nothing is
         randomised the test is Wilson's.
-
-        Args:
-            part: sums of the weights g in the part.
-            whole: sums of the weights d in the whole.
-            square: sums of g^2, g d, d^2.
-            records: N.
         """
         drawn, more = np.maximum(whole, 0.0), bessel(records)
         v0, v1, v2 = square
@@ -270,7 +237,7 @@ class FiellerRatios:
             parts[0].step,
         )
 
-    def picked(self, rows: Ints) -> FiellerRatios:
+    def select(self, rows: Ints) -> FiellerRatios:
         """Return some of the ratios, in the order of their places."""
         variances: dict[Target, Quadratic] = {t: (a[rows], b[rows], c[rows]) for t, (a, b, c) in self.variances.items()}
         return replace(
@@ -377,3 +344,40 @@ def _flatten(quadratic: Quadratic) -> Array:
 
 def _evaluate_quadratic(quadratic: Array, r: Array) -> Array:
     return np.asarray(quadratic[0] - 2 * r * quadratic[1] + r**2 * quadratic[2])
+
+
+_SMALLEST = 0.001
+
+
+def p_values(estimates: Array, errors: Array, degrees: float = math.inf) -> Array:
+    """Return (rows,) p-values of two-sided tests that what is estimated is 0; NaN where there is no standard error.
+
+    `estimates`: (rows,). `errors`: (rows,) their standard errors; an estimate with an error of 0 is certain. `degrees`:
+    of freedom of the errors; endless for the normal law.
+    """
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distance = np.where((estimates == 0) & (errors == 0), 0.0, np.abs(estimates) / errors)
+    return np.asarray(2 * stdtr(degrees, -distance))
+
+
+def holm(p: Array) -> Array:
+    """Return (rows,) p-values adjusted for so many tests, whatever their dependence (Holm 1979); NaN stays."""
+    order = np.argsort(p, kind="stable")[: int(np.count_nonzero(~np.isnan(p)))]
+    out = np.full(len(p), math.nan)
+    out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return out
+
+
+def format_p(p: float) -> str:
+    """Return a p-value as people write it: three decimals, `<0.001` below that, `-` where there is none."""
+    if math.isnan(p):
+        return "-"
+    return f"<{_SMALLEST}" if p < _SMALLEST else f"{p:.3f}"
+
+
+def describe_p(p: float, name: str = "p") -> str:
+    """Return a p-value in a sentence, such as `p = 0.042` or `p < 0.001`."""
+    told = format_p(p)
+    return f"{name} < {told[1:]}" if told.startswith("<") else f"{name} = {told}"

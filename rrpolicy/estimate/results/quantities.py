@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends, is_uninformative
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")
 """The columns of what is the only estimate in a result."""
@@ -39,7 +39,7 @@ class ResultColumn:
     printed: bool = True
     p_values: bool = False
 
-    def picked(self, rows: Sequence[int]) -> ResultColumn:
+    def select(self, rows: Sequence[int]) -> ResultColumn:
         """Return the column over some of the rows, in their order."""
         return replace(self, cells=tuple(self.cells[i] for i in rows))
 
@@ -99,13 +99,10 @@ class EstimatedQuantity:
             found[self.names[5]] = [round(n) for n in self.released]
         return found
 
-    def picked(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
+    def select(self, rows: Sequence[int], absent: float = np.nan, flags: tuple[str, ...] = ()) -> EstimatedQuantity:
         """Return the quantity over some of the rows, in their order.
 
-        Args:
-            rows: their places; -1 for one that the quantity does not have.
-            absent: the numbers of such a row.
-            flags: its flags.
+        `rows`: their places; -1 for one that the quantity does not have.
         """
 
         def along(values: Array, absent: float = absent) -> Array:
@@ -178,10 +175,8 @@ def key_columns(
 ) -> tuple[ResultColumn, ...]:
     """Return what rows are of, a column each.
 
-    Args:
-        by: the columns' names.
-        keys: of each row, by name; a column that it sums over is missing.
-        taken: names of other columns of the result: ` (group)` is written after a name that is one of them.
+    `keys`: of each row, by name; a column that it sums over is missing. `taken`: names of other columns of the result:
+    ` (group)` is written after a name that is one of them.
     """
     found = []
     for name in by:

@@ -62,24 +62,24 @@ class Result(ABC):
         """Return what the estimates are, in words."""
 
     @abstractmethod
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and the quantities, in order."""
 
     @property
-    def alike(self) -> bool:
+    def same_unit(self) -> bool:
         """Whether all rows have one unit, so that they are printed with as many decimals."""
         return True
 
     @property
-    def spoken(self) -> TargetScope:
+    def target_scope(self) -> TargetScope:
         """Return what standard errors and intervals can speak of."""
         return TargetScope(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, and what the rows themselves give to note."""
         return (*self.notes, UNWEIGHTED) if self.weights_inside else self.notes
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what else the result holds, as plain data; it stands before the rows."""
         return {}
 
@@ -87,33 +87,33 @@ class Result(ABC):
         """Return lines of text between the heading and the rows."""
         return ()
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how it was estimated, in words; "" if the title says so."""
         return ""
 
-    def said_of_ends(self) -> str:
+    def interval_description(self) -> str:
         """Return what low and high are, in words; "" if that is said of the method."""
         return self.intervals
 
     @property
-    def measured(self) -> tuple[EstimatedQuantity, ...]:
+    def quantities(self) -> tuple[EstimatedQuantity, ...]:
         """Return the quantities, in order."""
-        return tuple(part for part in self.shown() if isinstance(part, EstimatedQuantity))
+        return tuple(part for part in self.contents() if isinstance(part, EstimatedQuantity))
 
     @property
     def biased(self) -> bool:
         """Whether counts were spread inside groups: then no standard error belongs to them."""
-        return any(m.biased for m in self.measured)
+        return any(m.biased for m in self.quantities)
 
     @property
     def exact(self) -> bool:
         """Whether nothing was drawn: the numbers are those of this table, which is spoken of."""
-        return self.target == "table" and all(m.exact for m in self.measured)
+        return self.target == "table" and all(m.exact for m in self.quantities)
 
     def columns(self) -> dict[str, list[Any]]:
         """Return the result by column: an estimate is followed by its se, low, high, flags and released records."""
         found: dict[str, list[Any]] = {}
-        for part in self.shown():
+        for part in self.contents():
             found |= (
                 {part.name: list(part.cells)}
                 if isinstance(part, ResultColumn)
@@ -121,15 +121,15 @@ class Result(ABC):
             )
         return found
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
         """Return the columns that rows are of, and what each row is of; None in a column that it sums over."""
-        keys = [part for part in self.shown() if isinstance(part, ResultColumn) and part.key]
-        rows = zip(*(part.cells for part in keys), strict=True) if keys else ((),) * self.measured[0].estimate.size
+        keys = [part for part in self.contents() if isinstance(part, ResultColumn) and part.key]
+        rows = zip(*(part.cells for part in keys), strict=True) if keys else ((),) * self.quantities[0].estimate.size
         return tuple(part.name for part in keys), tuple(rows)
 
     def labels(self) -> list[str]:
         """Return what each row is of, in words."""
-        _, rows = self.named_rows()
+        _, rows = self.row_keys()
         return [", ".join("all" if v is None else str(v) for v in row) or "all records" for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
@@ -142,8 +142,8 @@ class Result(ABC):
         frame = pd.DataFrame({n: pd.Series(v, dtype="object" if None in v else None) for n, v in columns.items()})
         if len(frame):
             return frame
-        kinds = {name: "float64" for m in self.measured for name in m.names[:4]}
-        return frame.astype({**kinds, **{m.names[5]: "int64" for m in self.measured if m.released is not None}})
+        kinds = {name: "float64" for m in self.quantities for name in m.names[:4]}
+        return frame.astype({**kinds, **{m.names[5]: "int64" for m in self.quantities if m.released is not None}})
 
     def to_dict(self) -> dict[str, Json]:
         """Return plain data: `rows[]` by column; numbers that are not there, and ends that do not exist, are null.
@@ -155,13 +155,17 @@ class Result(ABC):
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return {
             "schema": self.schema,
-            **self.facts(),
+            **self.metadata(),
             "where": self.where,
             "target": self.target,
             "level": self.level,
             "records": self.records,
-            **({} if self.sample is None else {"design": self.sample.told, "people": json_number(self.sample.people)}),
-            "notes": list(self.remarks()),
+            **(
+                {}
+                if self.sample is None
+                else {"design": self.sample.description, "people": json_number(self.sample.population_size)}
+            ),
+            "notes": list(self.all_notes()),
             "rows": [{k: json_number(v) if isinstance(v, float) else v for k, v in row.items()} for row in rows],
             "not_bounded": [[k for k, v in row.items() if isinstance(v, float) and math.isinf(v)] for row in rows],
         }
@@ -220,9 +224,9 @@ class Result(ABC):
 
         return vega_lite(chart(self, facet, group))
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the quantities that a plot shows."""
-        return (PlottedQuantity(self.measured[0]),)
+        return (PlottedQuantity(self.quantities[0]),)
 
 
 def json_number(value: float) -> float | None:

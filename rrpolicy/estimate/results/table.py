@@ -13,6 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.counts.grouping import GroupAxis, group_values
 from rrpolicy.estimate.results.flags import (
     AS_RELEASED,
@@ -40,7 +41,6 @@ from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 METHOD = "moment (unbiased)"
 UNIFORM_SPREAD_METHOD = "even spread inside released groups (biased)"
@@ -85,8 +85,8 @@ class Crosstab(Result):
         second_moment: sums of squared weights, likewise.
         support: released records that speak for each cell, likewise; of spread counts, the most that it can be.
         method: how the counts were estimated.
-        certain: of counts that are spread inside groups, the records that are certain to lie in each cell, likewise:
-            NaN where values besides were exchanged; None where counts are unbiased.
+        lower_bounds: of counts that are spread inside groups, the records that are certain to lie in each cell; NaN
+            where values of another column were exchanged. None where counts are unbiased.
         bounds: of counts by labels that overlap, how many records are certain to belong to each cell, and how many
             may, (2, ...); None where no labels do.
         listed: the cells that have rows; None for all.
@@ -104,17 +104,17 @@ class Crosstab(Result):
     _squares: Array | None = field(default=None, repr=False)
     _axes: tuple[tuple[AxisWeights, Mask | None], ...] = field(default=(), repr=False)
     _moment: Array | None = field(default=None, repr=False)
-    certain: Array | None = field(default=None, repr=False)
+    lower_bounds: Array | None = field(default=None, repr=False)
     bounds: Array | None = field(default=None, repr=False)
     listed: tuple[int, ...] | None = field(default=None, repr=False)
 
     @property
     def biased(self) -> bool:
         """Whether counts were spread inside groups: then no standard error belongs to them."""
-        return self.certain is not None
+        return self.lower_bounds is not None
 
     @property
-    def moment(self) -> Array:
+    def moment_estimate(self) -> Array:
         """Return the unbiased counts, to which standard errors, covariances and intervals belong."""
         return self.estimate if self._moment is None else self._moment
 
@@ -130,7 +130,7 @@ class Crosstab(Result):
 
     def constrained(self, estimate: Array, method: str) -> Crosstab:
         """Return the table with other point estimates; its intervals stay those of the moment estimate."""
-        return replace(self, estimate=estimate, method=method, _moment=self.moment)
+        return replace(self, estimate=estimate, method=method, _moment=self.moment_estimate)
 
     def corrected(self, axes: Sequence[AxisWeights], targets: Sequence[Mask | None]) -> Crosstab:
         """Return the table of released cells with the weights of its axes applied, one axis after the other.
@@ -139,7 +139,7 @@ class Crosstab(Result):
             axes: that it is grouped by.
             targets: of each, what its groups count, (V, groups); None for every category by itself.
         """
-        estimate, second, support, certain = self.estimate, self.second_moment, self.support, self.certain
+        estimate, second, support, certain = self.estimate, self.second_moment, self.support, self.lower_bounds
         for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
             estimate = axis.contract(estimate, i, target, 1)
             second = axis.contract(second, i, target, 2)
@@ -150,7 +150,7 @@ class Crosstab(Result):
             estimate=estimate,
             second_moment=second,
             support=support,
-            certain=certain,
+            lower_bounds=certain,
             _squares=self.second_moment,
             _axes=tuple(zip(axes, targets, strict=True)),
         )
@@ -163,14 +163,14 @@ class Crosstab(Result):
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
         """
-        target = self.spoken.of(target)
-        if self.certain is not None:
-            exact = (self.certain == self.support) & (target == "table")
-            return np.where(exact, 0.0, np.nan), np.zeros(self.moment.shape, dtype=bool)
-        population = population_variance(self.second_moment, self.moment, self.records)
+        target = self.target_scope.of(target)
+        if self.lower_bounds is not None:
+            exact = (self.lower_bounds == self.support) & (target == "table")
+            return np.where(exact, 0.0, np.nan), np.zeros(self.moment_estimate.shape, dtype=bool)
+        population = population_variance(self.second_moment, self.moment_estimate, self.records)
         if target == "population":
-            return population, np.zeros(self.moment.shape, dtype=bool)
-        return table_variance(self.second_moment, self.moment, population)
+            return population, np.zeros(self.moment_estimate.shape, dtype=bool)
+        return table_variance(self.second_moment, self.moment_estimate, population)
 
     def se(self, target: Target | None = None) -> Array:
         """Return the standard error of each estimate; raises as `variance` does."""
@@ -191,14 +191,14 @@ class Crosstab(Result):
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
         """
         level = self.level if level is None else level
-        target = self.spoken.of(target, level)
-        if self.certain is not None:
-            bounds = np.stack([self.certain, self.support], axis=-1).reshape(-1, 2)
+        target = self.target_scope.of(target, level)
+        if self.lower_bounds is not None:
+            bounds = np.stack([self.lower_bounds, self.support], axis=-1).reshape(-1, 2)
             known = (target == "table") & ~np.isnan(bounds[:, :1])
             return np.where(known, bounds, np.nan)
         if self.bounds is not None and target == "table":
             return np.stack([*self.bounds], axis=-1).reshape(-1, 2)
-        reach, moment = reach_of(level, target, self.sample), self.moment.reshape(-1)
+        reach, moment = reach_of(level, target, self.sample), self.moment_estimate.reshape(-1)
         if self.sample is not None:
             return clip_interval(moment, reach * self.se(target).reshape(-1), self._possible)
         return count_ends(moment, self._noise(target), reach, self.records, sampled=target == "population")
@@ -207,7 +207,7 @@ class Crosstab(Result):
         """Return (cells,) the variance of the counts by randomisation alone, as intervals for a target take it."""
         if target == "table":
             return self.variance(target)[0].reshape(-1)
-        table, _ = table_variance(self.second_moment, self.moment, np.zeros_like(self.moment))
+        table, _ = table_variance(self.second_moment, self.moment_estimate, np.zeros_like(self.moment_estimate))
         return table.reshape(-1)
 
     def covariance(self, target: Target | None = None) -> Array:
@@ -218,19 +218,19 @@ class Crosstab(Result):
         Raises:
             PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread; RR247 as `variance`.
         """
-        target = self.spoken.of(target)
+        target = self.target_scope.of(target)
         if self.biased:
             from rrpolicy.estimate.weights.recode import biased_counts_error
 
             raise biased_counts_error([axis for axis, _ in self._axes], "a covariance")
         squares = np.ones(1) if self._squares is None else self._squares
         cross = cross_products(squares, [axis for axis, _ in self._axes], [targets for _, targets in self._axes])
-        flat = self.moment.reshape(-1)
+        flat = self.moment_estimate.reshape(-1)
         if target == "table":
             return cross - np.diag(flat)
         return (cross - np.outer(flat, flat) / self.records) * bessel(self.records)
 
-    def errors_of(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
+    def se_of_sums(self, functions: Array) -> tuple[Mapping[Target, Array], Mask]:
         """Return standard errors of sums over records of functions of their original cells, for both targets.
 
         Args:
@@ -242,18 +242,18 @@ class Crosstab(Result):
         sums, released = self._added(functions)
         square = sums**2 @ released
         population = bessel(self.records) * square
-        own = functions**2 @ self.moment.reshape(-1)
+        own = functions**2 @ self.moment_estimate.reshape(-1)
         table, stand_in = table_variance(square, own, population)
         return {"table": np.sqrt(table), "population": np.sqrt(population)}, stand_in
 
-    def drawn_together(self, functions: Array) -> Array:
-        """Return (sums, sums) the covariance that randomisation gives such sums: this table's, of `errors_of`.
+    def randomisation_covariance(self, functions: Array) -> Array:
+        """Return (sums, sums) the covariance that randomisation gives such sums: this table's, of `se_of_sums`.
 
         Args:
             functions: (sums, cells).
         """
         sums, released = self._added(functions)
-        return np.asarray((sums * released) @ sums.T - (functions * self.moment.reshape(-1)) @ functions.T)
+        return np.asarray((sums * released) @ sums.T - (functions * self.moment_estimate.reshape(-1)) @ functions.T)
 
     def _added(self, functions: Array) -> tuple[Array, Array]:
         """Return (sums, released cells) what a record of each adds, and (released cells,) how many there are."""
@@ -268,7 +268,7 @@ class Crosstab(Result):
     def flags(self) -> Flags:
         """Return the flags of each cell."""
         spread, stand_in = self.variance()
-        variance, moment = spread.reshape(-1), self.moment.reshape(-1)
+        variance, moment = spread.reshape(-1), self.moment_estimate.reshape(-1)
         reach = reach_of(self.level, self.target, self.sample)
         half, doubts = reach * np.sqrt(variance), list[tuple[str, Mask]]()
         if self.biased:
@@ -291,10 +291,10 @@ class Crosstab(Result):
             return np.zeros(self.estimate.size, dtype=bool)
         return np.asarray((self.bounds != self.estimate).any(axis=0).reshape(-1))
 
-    def remarks(self) -> tuple[str, ...]:
+    def all_notes(self) -> tuple[str, ...]:
         """Return the notes, and one where an interval holds every count that is possible."""
         empty = self.counts.uninformative(self.level, self.target)
-        return (*super().remarks(), UNINFORMATIVE) if empty else super().remarks()
+        return (*super().all_notes(), UNINFORMATIVE) if empty else super().all_notes()
 
     @property
     def counts(self) -> EstimatedQuantity:
@@ -302,11 +302,11 @@ class Crosstab(Result):
         return EstimatedQuantity(
             SINGLE_QUANTITY_NAMES,
             self.estimate.reshape(-1),
-            {target: self.se(target).reshape(-1) for target in self.spoken.targets},
+            {target: self.se(target).reshape(-1) for target in self.target_scope.targets},
             self.conf_int,
             self.flags,
             released=self.support.reshape(-1),
-            whole=self.records if self.sample is None else self.sample.people,
+            whole=self.records if self.sample is None else self.sample.population_size,
             biased=self.biased,
             covariance=None if self.biased or self._moment is not None else self.covariance,
             within=self._possible,
@@ -315,17 +315,17 @@ class Crosstab(Result):
     @property
     def rows(self) -> tuple[CrosstabRow, ...]:
         """Return the cells, each with its interval and flags; those of labels that no record has are left out."""
-        keys, counts = self.rows_of_counts()
+        keys, counts = self.listed_counts()
         columns = counts.columns(self.level, self.target)
         columns["flags"] = list(map(tuple, columns["flags"]))
         return tuple(CrosstabRow(*row) for row in zip(keys, *columns.values(), strict=True))
 
-    def rows_of_counts(self) -> tuple[Sequence[Mapping[str, Value]], EstimatedQuantity]:
+    def listed_counts(self) -> tuple[Sequence[Mapping[str, Value]], EstimatedQuantity]:
         """Return what each row is of, and the counts of the rows."""
         keys = self.group_values()
         if self.listed is None:
             return keys, self.counts
-        return [keys[place] for place in self.listed], self.counts.picked(self.listed)
+        return [keys[place] for place in self.listed], self.counts.select(self.listed)
 
     @property
     def title(self) -> str:
@@ -333,20 +333,20 @@ class Crosstab(Result):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{'Counts' if self.exact else 'Estimated counts'}{by}"
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the grouping columns and the counts."""
-        keys, counts = self.rows_of_counts()
+        keys, counts = self.listed_counts()
         return (*key_columns(self.by, keys), counts)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what was grouped by, and how it was estimated."""
         return {"by": list(self.by), "method": self.method}
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the counts were estimated."""
         return self.method
 
-    def said_of_ends(self) -> str:
+    def interval_description(self) -> str:
         """Return that estimates may be impossible counts: of other estimates than the moment's, only if some are."""
         slack = ROUNDING * self.records
         possible = bool(np.all((self.estimate >= -slack) & (self.estimate <= self.records + slack)))

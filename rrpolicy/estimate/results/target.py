@@ -32,14 +32,14 @@ class Sample:
 
     Attributes:
         degrees: of freedom of the variance: clusters, or records, less strata.
-        people: of the population, as estimated.
-        told: the design, in words.
+        population_size: of the population, as estimated.
+        description: the design, in words.
         notes: what must be known of errors.
     """
 
     degrees: int
-    people: float
-    told: str
+    population_size: float
+    description: str
     notes: tuple[str, ...] = ()
 
     def degrees_for(self, target: Target) -> float:
@@ -49,11 +49,6 @@ class Sample:
 
 def check_target(target: str, level: float, max_records: int = 1) -> None:
     """Refuse what is no target or no level, and the population where its variance cannot be told.
-
-    Args:
-        target: this table, or the population.
-        level: of intervals.
-        max_records: the most records that a unit may have.
 
     Raises:
         PolicyError: RR271; RR247 for the population of a release with several records a unit.

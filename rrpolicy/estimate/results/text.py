@@ -16,8 +16,8 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number, level_percent, p_value, percent
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.results.result import Result
-    from rrpolicy.source.counts import Array, Ints
 
 _COUNTS = {
     "table": "this table's counts (only the randomisation is random)",
@@ -82,9 +82,7 @@ def text(found: Result) -> str:
 def csv(columns: Mapping[str, Sequence[Any]], handling: formulas.Handling) -> str:
     """Return columns as CSV with a header.
 
-    Args:
-        columns: name -> cells.
-        handling: of text that a spreadsheet would run as a formula.
+    `handling`: of text that a spreadsheet would run as a formula.
     """
     import csv as form
     import io
@@ -114,13 +112,13 @@ def kind_of_ends(found: Result) -> str:
         return f"Spread evenly inside released groups (biased); {ends}, of {of}"
     if found.exact:
         return f"As released, with bounds that are certain, of {of}" if is_labelled_count(found) else f"Exact, of {of}"
-    has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.measured)
+    has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.quantities)
     return f"Estimates {f'with {_percent(found)}' if has_ends else 'without'} intervals, of {of}"
 
 
 def flag_signs(found: Result) -> dict[str, str]:
     """Return the flags of a result, each with the sign that stands for it."""
-    flags = dict.fromkeys(f for m in found.measured for row in m.flags for f in row)
+    flags = dict.fromkeys(f for m in found.quantities for row in m.flags for f in row)
     return {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
 
 
@@ -140,7 +138,7 @@ def layout_result(found: Result) -> ResultText:
     """Return a result as it is read."""
     marks = flag_signs(found)
     columns: list[tuple[tuple[str, ...], bool, str]] = []
-    for part in found.shown():
+    for part in found.contents():
         if isinstance(part, EstimatedQuantity):
             columns += [((name, *cells), False, "") for name, cells in _numbers(found, part).items()]
             if any(part.flags):
@@ -148,12 +146,14 @@ def layout_result(found: Result) -> ResultText:
             columns[-1] = (*columns[-1][:2], part.name)
         elif part.printed:
             columns.append(((visible(part.name), *_cells(part)), not _is_numeric(part), ""))
-    others = (part.cells for part in found.shown() if isinstance(part, ResultColumn) and part.printed and not part.key)
+    others = (
+        part.cells for part in found.contents() if isinstance(part, ResultColumn) and part.printed and not part.key
+    )
     named = dict.fromkeys(v for cells in others for v in cells if isinstance(v, str) and v in MEANINGS)
     foot = (
         *(f"{mark} {flag}: {MEANINGS[flag]}" for flag, mark in marks.items()),
         *(f"{value}: {MEANINGS[value]}" for value in named if value not in marks),
-        *(f"note: {visible(note)}" for note in found.remarks()),
+        *(f"note: {visible(note)}" for note in found.all_notes()),
     )
     cells, left, after = (tuple(part) for part in zip(*columns, strict=True))
     return ResultText(_head(found), cells, left, foot, after)
@@ -162,23 +162,23 @@ def layout_result(found: Result) -> ResultText:
 def _head(found: Result) -> tuple[str, ...]:
     """Return what the rows are, of whom, and what low and high are."""
     where = "" if found.where is None else f" where {visible(found.where)}"
-    counts = any(m.whole is not None for m in found.measured)
+    counts = any(m.whole is not None for m in found.quantities)
     if found.sample is not None:
         of = (_SAMPLED_COUNTS if counts else _SAMPLED_OTHERS)[found.target]
     elif found.target == "table" and (is_spread(found) or found.exact):
         of = "this table's counts" if counts else "of this table"
     else:
         of = (_COUNTS if counts else _OTHERS)[found.target]
-    ends = found.said_of_ends().replace("{level}", _percent(found))
+    ends = found.interval_description().replace("{level}", _percent(found))
     if is_spread(found):
         bounds = _BOUNDS.format("no count" if counts else "no value of this table")
         ends = bounds if has_certain_bounds(found) else _NO_ENDS if found.target == "table" else _NO_BOUNDS
     exact = _AS_RELEASED if is_labelled_count(found) else _EXACT
-    told = exact if found.exact else "; ".join(filter(None, (found.said_of_method(), ends)))
+    told = exact if found.exact else "; ".join(filter(None, (found.method_description(), ends)))
     return (
         f"{visible(found.title)}{where}: {of}",
         f"{_of_records(found)}; {told}",
-        *(() if found.sample is None else (visible(found.sample.told),)),
+        *(() if found.sample is None else (visible(found.sample.description),)),
         *map(visible, found.preface()),
     )
 
@@ -207,14 +207,14 @@ def _numbers(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
 
 def is_spread(found: Result) -> bool:
     """Return whether all that is not exact was spread inside released groups, and nothing holds at a level alone."""
-    return found.biased and all(m.exact or (m.biased and not m.at_level) for m in found.measured)
+    return found.biased and all(m.exact or (m.biased and not m.at_level) for m in found.quantities)
 
 
 def has_certain_bounds(found: Result) -> bool:
     """Return whether bounds of spread counts are certain: of counts of this table, and not of what is made of them."""
     if found.target != "table":
         return False
-    return not any(np.isnan(m.ends(found.level, found.target)).all() for m in found.measured if m.estimate.size)
+    return not any(np.isnan(m.ends(found.level, found.target)).all() for m in found.quantities if m.estimate.size)
 
 
 def _exact(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
@@ -242,7 +242,7 @@ def _bounds(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
 
 def is_labelled_count(found: Result) -> bool:
     """Return whether numbers are exact of released labels, and bounded of what these stand for."""
-    return found.exact and any(map(_is_labelled, found.measured))
+    return found.exact and any(map(_is_labelled, found.quantities))
 
 
 def _is_labelled(part: EstimatedQuantity) -> bool:
@@ -258,7 +258,7 @@ def _blocks(found: Result, part: EstimatedQuantity, columns: Sequence[Array]) ->
         estimated = part.estimate[block]
         return _decimals(estimated if np.isfinite(estimated).any() else ends[block].reshape(-1), error[block])
 
-    decimals = [needed(rows)] * rows.size if found.alike else [needed(rows[i : i + 1]) for i in rows]
+    decimals = [needed(rows)] * rows.size if found.same_unit else [needed(rows[i : i + 1]) for i in rows]
     return [[_format_number(float(v), d) for v, d in zip(column, decimals, strict=True)] for column in columns]
 
 

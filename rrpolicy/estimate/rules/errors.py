@@ -1,4 +1,4 @@
-"""How far estimated rules are from the true ones, where the true table is known.
+"""Errors of estimated rules, where the true table is known.
 
 Support error rho and confidence error delta: mean relative errors over the true rules that were found. False positives
 sigma+ = |found - true| / |true|, false negatives sigma- = |true - found| / |true| (Rizvi and Haritsa 2002; Guo 2010,
@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
-from rrpolicy.estimate.rules.items import Items
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
-from rrpolicy.estimate.rules.transactions import from_masks
+from rrpolicy.estimate.rules.transactions import Items, from_masks
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number
-from rrpolicy.source.counts import Ints
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,17 +28,18 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.rules.rules import Rules
 
 BY: tuple[By, ...] = ("lower", "point", "upper")
+_ERRORS = ("support_error", "confidence_error", "false_positives", "false_negatives")
 
 
 @frozen(slots=False)
 class RuleErrors:
-    """Errors of estimated rules; NaN where nothing can be divided by.
+    """Errors of estimated rules; NaN where the divisor is 0.
 
     Attributes:
         true: rules of the true table.
         found: rules by lower end, estimate and upper end.
         support_error: mean relative error of the supports of true rules that were found, by each.
-        confidence_error: likewise of confidences.
+        confidence_error: mean relative error of their confidences.
         false_positives: found rules that are not true, per true rule.
         false_negatives: true rules that were not found, per true rule.
     """
@@ -55,25 +55,14 @@ class RuleErrors:
         """Return a pandas frame, one row for each of lower, point and upper."""
         import pandas as pd
 
-        names = ("found", "support_error", "confidence_error", "false_positives", "false_negatives")
-        return pd.DataFrame({"by": list(BY), **{n: [getattr(self, n)[by] for by in BY] for n in names}})
+        return pd.DataFrame({"by": list(BY), **{n: [getattr(self, n)[by] for by in BY] for n in ("found", *_ERRORS)}})
 
     def to_dict(self) -> dict[str, Json]:
-        """Return plain data; numbers that are not there are null."""
-        return {
-            "schema": "rrpolicy.rule-errors/1",
-            "true": self.true,
-            "by": {
-                by: {
-                    "found": self.found[by],
-                    "support_error": json_number(self.support_error[by]),
-                    "confidence_error": json_number(self.confidence_error[by]),
-                    "false_positives": json_number(self.false_positives[by]),
-                    "false_negatives": json_number(self.false_negatives[by]),
-                }
-                for by in BY
-            },
+        """Return plain data; missing numbers are null."""
+        rows: dict[str, Json] = {
+            by: {"found": self.found[by], **{n: json_number(getattr(self, n)[by]) for n in _ERRORS}} for by in BY
         }
+        return {"schema": "rrpolicy.rule-errors/1", "true": self.true, "by": rows}
 
     def _repr_html_(self) -> str:
         """Return the errors as an HTML table, in percent, for notebooks."""
@@ -89,24 +78,15 @@ class RuleErrors:
         """Return the errors as text, in percent."""
         lines = [f"{self.true:,} true rules; errors in percent"]
         for by in BY:
-            values = (self.support_error, self.confidence_error, self.false_positives, self.false_negatives)
-            support, confidence, positives, negatives = (fixed_number(100 * v[by], 2) for v in values)
-            lines.append(
-                f"by {by}: {self.found[by]:,} found, support error {support}, confidence error {confidence}, "
-                f"false positives {positives}, false negatives {negatives}"
-            )
+            errors = (f"{n.replace('_', ' ')} {fixed_number(100 * getattr(self, n)[by], 2)}" for n in _ERRORS)
+            lines.append(f"by {by}: {self.found[by]:,} found, {', '.join(errors)}")
         return "\n".join(lines)
 
 
 def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
-    """Compare estimated rules with those of the true table.
+    """Compare the rules of `Release.rules` with those of the true table of original values, one row a record.
 
-    Args:
-        rules: as `Release.rules` returns them, without a condition.
-        truth: one row a record, one column for each released name, with original values.
-
-    Raises:
-        PolicyError: RR277 if the rules are under a condition, or a column is missing.
+    RR277 if the rules are under a condition, or a column is missing.
     """
     possible = rules.possible
     missing = sorted({column for column, _ in possible.names} - set(truth.columns))
@@ -114,29 +94,14 @@ def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
         message = f"the true table has no column {missing[0]!r}" if missing else "the rules are under a condition"
         raise PolicyError(Problem("RR277", f"the rules cannot be compared: {message}"))
     known = _true_rules(possible, truth, rules.asked)
-    results = {by: _match_rules(possible, np.flatnonzero(rules.chosen(by)), known) for by in BY}
-    return RuleErrors(
-        len(known),
-        {by: r.found for by, r in results.items()},
-        {by: r.support for by, r in results.items()},
-        {by: r.confidence for by, r in results.items()},
-        {by: r.positives for by, r in results.items()},
-        {by: r.negatives for by, r in results.items()},
-    )
-
-
-@frozen
-class _RuleMatches:
-    found: int
-    support: float
-    confidence: float
-    positives: float
-    negatives: float
+    rows = [_match_rules(possible, np.flatnonzero(rules.chosen(by)), known) for by in BY]
+    return RuleErrors(len(known), *(dict(zip(BY, column, strict=True)) for column in zip(*rows, strict=True)))
 
 
 def _match_rules(
     possible: FoundRules, chosen: Ints, known: Mapping[tuple[int, ...], tuple[float, float]]
-) -> _RuleMatches:
+) -> tuple[int, float, float, float, float]:
+    """Return how many rules were found, and their errors in the order of `RuleErrors`."""
     keys = possible.keys
     both = [(row, known[keys[row]]) for row in chosen if keys[row] in known]
     estimates = (possible.supports.estimate, possible.confidences.estimate)
@@ -147,7 +112,7 @@ def _match_rules(
     positives, negatives = (
         count / len(known) if known else np.nan for count in (len(chosen) - len(both), len(known) - len(both))
     )
-    return _RuleMatches(len(chosen), rho, delta, positives, negatives)
+    return len(chosen), rho, delta, positives, negatives
 
 
 def _true_rules(

@@ -1,18 +1,17 @@
 """Association rules with corrected supports and confidences, and their errors where the truth is known.
 
 For a rule X -> Y the support is the share of records with all its categories, the confidence that share divided by the
-share of X. With w and v the record weights of (X and Y) and of X, N the records and c the confidence, this table:
-N^2 Var(support) = sum w^2 - sum w, (sum v)^2 Var(c) = sum (w - c v)^2 - (sum w - 2 c sum w + c^2 sum v); population:
+share of X. With w and v the record weights of (X and Y) and of X, N the records and c the confidence, this table: N^2
+Var(support) = sum w^2 - sum w, (sum v)^2 Var(c) = sum (w - c v)^2 - (sum w - 2 c sum w + c^2 sum v); population:
 N/(N-1) times the centred sums of squares (delta method; Guo 2010, chapter 3). Intervals are Fieller's sets.
 
-Rules are chosen by their estimates, so that those listed tend to be too large: their intervals hold for a rule named
+Rules are chosen by their estimates, so that the listed ones tend to be too large: their intervals hold for a rule named
 before the data were seen, not for the best of many.
 """
 
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Json, Value, category_text
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.counts.columns import category
@@ -33,9 +33,8 @@ from rrpolicy.estimate.results.intervals import FiellerRatios, clip_interval
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, quantity_column_names
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.rules.items import Items, Name, make_items
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
-from rrpolicy.estimate.rules.transactions import transactions
+from rrpolicy.estimate.rules.transactions import Items, Name, make_items, transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
@@ -56,30 +55,8 @@ _PART = re.compile(
 Part = tuple[str, str]
 
 
-@frozen
-class RuleText:
-    """A rule as it was asked for.
-
-    Attributes:
-        given: columns, each with a category as it is spelled.
-        then: the column and category that follow.
-    """
-
-    given: tuple[Part, ...]
-    then: Part
-
-    @property
-    def parts(self) -> tuple[Part, ...]:
-        """Return what is given, and what follows."""
-        return (*self.given, self.then)
-
-
-def read_rule(text: str) -> RuleText:
-    """Read a rule.
-
-    Raises:
-        PolicyError: RR277 if it is none.
-    """
+def read_rule(text: str) -> list[Part]:
+    """Return the columns of a rule with the spelling of a category; the last one follows (RR277)."""
     parts: list[Part] = []
     ends: list[str] = []
     at = 0
@@ -93,7 +70,7 @@ def read_rule(text: str) -> RuleText:
         at = found.end()
     if ends[-2:] != ["->", ""] or "->" in ends[:-2]:
         raise _rule_syntax_error(text)
-    return RuleText(tuple(parts[:-1]), parts[-1])
+    return parts
 
 
 def _rule_syntax_error(text: str) -> PolicyError:
@@ -116,11 +93,11 @@ class AssociationRule:
         support: share of records with all of them.
         support_se: its standard error.
         support_interval: Fieller's.
-        confidence: share of those with what is given that have what follows.
+        confidence: share of those with the given categories that also have the last one.
         confidence_se: its standard error (delta method).
         confidence_interval: Fieller's.
         confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
-        confidence_bias: by how much the estimate is expected to exceed the confidence, to second order.
+        confidence_bias: the expected excess of the estimate over the confidence, to second order.
         sure: whether both lower ends reach the thresholds; None of a rule that was named.
     """
 
@@ -140,97 +117,69 @@ class AssociationRule:
         return _rule_label(self.given, self.then)
 
 
-@frozen
-class _RuleEstimates:
-    """The rules, row by row: what is given and what follows, support, confidence, and which are sure."""
-
-    items: tuple[tuple[_Given, Name], ...]
-    support: EstimatedQuantity
-    confidence: EstimatedQuantity
-    bias: tuple[float, ...]
-    sure: tuple[bool, ...] | None = None
-
-
-@frozen(slots=False)
+@frozen(slots=False, kw_only=True)
 class _RuleList(Result):
-    """Rules with their supports and confidences."""
+    """Rules with their supports and confidences, which are shares of records with all of it, and of those given."""
 
     schema: ClassVar[str] = "rrpolicy.rules/1"
 
+    items: tuple[tuple[_Given, Name], ...] = field(repr=False)
+    supports: FiellerRatios = field(repr=False)
+    confidences: FiellerRatios = field(repr=False)
+    sure: tuple[bool, ...] | None = field(default=None, repr=False)
+
     @cached_property
-    @abstractmethod
-    def _estimated(self) -> _RuleEstimates:
-        """Return the rules in order."""
+    def _quantities(self) -> tuple[EstimatedQuantity, EstimatedQuantity]:
+        def quantity(name: str, ratio: FiellerRatios) -> EstimatedQuantity:
+            flags = flags_of(ratio.doubts(self.level, self.target))
+            return EstimatedQuantity(quantity_column_names(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
+
+        return quantity("support", self.supports), quantity("confidence", self.confidences)
 
     @cached_property
     def rules(self) -> tuple[AssociationRule, ...]:
         """Return the rules in order."""
-        found = self._estimated
-        sure = found.sure or (None,) * len(found.items)
-        support, confidence = (m.columns(self.level, self.target) for m in (found.support, found.confidence))
-        numbers = [*support.values()][:4] + [*confidence.values()][:4]
+        numbers = [v for m in self._quantities for v in [*m.columns(self.level, self.target).values()][:4]]
+        sure = self.sure or (None,) * len(self.items)
+        bias = self.confidences.bias(self.target).tolist()
+        rows = zip(self.items, *numbers, self._wide.tolist(), bias, sure, strict=True)
         return tuple(
-            AssociationRule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), wide, bias, sure)
-            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, wide, bias, sure in zip(
-                found.items, *numbers, self._wide, found.bias, sure, strict=True
-            )
+            AssociationRule(given, then, s, s_se, (s_low, s_high), c, c_se, (c_low, c_high), (low, high), bias, sure)
+            for (given, then), s, s_se, s_low, s_high, c, c_se, c_low, c_high, (low, high), bias, sure in rows
         )
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
-        """Return what is given and what follows, support and confidence, and whether a rule is sure."""
-        found = self._estimated
-        wide = zip(*self._wide, strict=True) if self._wide else ((), ())
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+        """Return the given categories and the one that follows, support and confidence, and whether a rule is sure."""
+        bias, wide = self.confidences.bias(self.target), self._wide.T.tolist()
         return (
-            ResultColumn("given", tuple(dict(given) for given, _ in found.items)),
-            ResultColumn("then", tuple(dict([then]) for _, then in found.items)),
-            found.support,
-            found.confidence,
-            *(() if found.sure is None else (ResultColumn("sure", found.sure, key=False),)),
+            ResultColumn("given", tuple(dict(given) for given, _ in self.items)),
+            ResultColumn("then", tuple(dict([then]) for _, then in self.items)),
+            *self._quantities,
+            *(() if self.sure is None else (ResultColumn("sure", self.sure, key=False),)),
             *(
                 ResultColumn(f"confidence_{end}_chebyshev", tuple(values), key=False, printed=False)
                 for end, values in zip(("low", "high"), wide, strict=True)
             ),
-            ResultColumn("confidence_bias", found.bias, key=False, printed=False),
+            ResultColumn("confidence_bias", tuple(bias.tolist()), key=False, printed=False),
         )
 
-    def named_rows(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
         """Return the rules."""
-        return ("rule",), tuple((str(rule),) for rule in self.rules)
+        return ("rule",), tuple((_rule_label(*item),) for item in self.items)
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences."""
-        return (PlottedQuantity(self._estimated.confidence, "confidence"),)
-
-    def _made(
-        self,
-        items: Sequence[tuple[_Given, Name]],
-        support: FiellerRatios,
-        confidence: FiellerRatios,
-        sure: Sequence[bool] | None,
-    ) -> _RuleEstimates:
-        return _RuleEstimates(
-            items=tuple(items),
-            support=self._measured("support", support),
-            confidence=self._measured("confidence", confidence),
-            bias=tuple(confidence.bias(self.target).tolist()),
-            sure=None if sure is None else tuple(sure),
-        )
-
-    def _measured(self, name: str, ratio: FiellerRatios) -> EstimatedQuantity:
-        flags = flags_of(ratio.doubts(self.level, self.target))
-        return EstimatedQuantity(quantity_column_names(name), ratio.estimate, ratio.errors(), ratio.ends, flags)
+        return (PlottedQuantity(self._quantities[1], "confidence"),)
 
     @property
-    def _wide(self) -> list[tuple[float, float]]:
-        """Return Chebyshev's intervals of the confidences."""
-        confidence = self._estimated.confidence
+    def _wide(self) -> Array:
+        """Return (rules, 2) Chebyshev's intervals of the confidences."""
+        confidence = self._quantities[1]
         half = factor("chebyshev", self.level) * confidence.errors[self.target]
-        return [
-            (float(low), float(high)) for low, high in clip_interval(confidence.estimate, half, np.array([[0.0, 1.0]]))
-        ]
+        return clip_interval(confidence.estimate, half, np.array([[0.0, 1.0]]))
 
 
-@frozen(slots=False)
+@frozen(slots=False, kw_only=True)
 class Rules(_RuleList):
     """Rules whose estimated support and confidence reach the thresholds.
 
@@ -246,12 +195,12 @@ class Rules(_RuleList):
 
     @property
     def asked(self) -> RuleSearch:
-        """Return what was asked for."""
+        """Return the options of the search."""
         longest = self.possible.members.shape[1]
         return RuleSearch(self.min_support, self.min_confidence, longest, self.target, self.level)
 
     def chosen(self, by: By = "point") -> Mask:
-        """Return which of the possible rules reach the thresholds; see `Found.chosen`."""
+        """Return which of the possible rules reach the thresholds; see `FoundRules.chosen`."""
         return self.possible.chosen(self.asked, by)
 
     def compared(self, truth: pd.DataFrame) -> RuleErrors:
@@ -269,119 +218,83 @@ class Rules(_RuleList):
     def title(self) -> str:
         """Return the thresholds, and how many rules reach them."""
         achieved = f"support >= {plain_number(self.min_support)} and confidence >= {plain_number(self.min_confidence)}"
-        return f"{len(self._estimated.items):,} rules of {self.candidates:,} candidates with {achieved}"
+        return f"{len(self.items):,} rules of {self.candidates:,} candidates with {achieved}"
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the thresholds, and how many candidates were looked at."""
         return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the rules were estimated, and which are sure."""
         return (
             "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
             "sure: both lower ends reach the thresholds as well"
         )
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
-        """Return the confidences, beside the least that was asked for."""
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
+        """Return the confidences, with the least that was required."""
         line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
-        return (PlottedQuantity(self._estimated.confidence, "confidence", line=line),)
-
-    @cached_property
-    def _estimated(self) -> _RuleEstimates:
-        """Return the rules that reach the thresholds, the most confident first."""
-        found, rows = self.possible, np.flatnonzero(self.chosen())
-        items = [found.parts(row) for row in rows.tolist()]
-        support, confidence = found.supports.picked(rows), found.confidences.picked(rows)
-        told = [_rule_label(*item) for item in items]
-        order = np.array(
-            sorted(range(len(rows)), key=lambda i: (-confidence.estimate[i], -support.estimate[i], told[i])), np.int64
-        )
-        sure = self.chosen("lower")[rows][order].tolist()
-        return self._made([items[i] for i in order], support.picked(order), confidence.picked(order), sure)
+        return (PlottedQuantity(self._quantities[1], "confidence", line=line),)
 
 
-@frozen(slots=False)
+@frozen(slots=False, kw_only=True)
 class NamedRules(_RuleList):
-    """Rules that were named before the data were seen: their intervals hold as they stand.
+    """Rules that were named before the data were seen: their intervals hold unchanged.
 
     Attributes:
         items: of each rule what is given, and what follows.
         supports: shares of the records with all of it.
-        confidences: shares of those with what is given that have what follows.
+        confidences: shares of those with the given categories that also have the last one.
     """
-
-    items: tuple[tuple[_Given, Name], ...]
-    supports: FiellerRatios = field(repr=False)
-    confidences: FiellerRatios = field(repr=False)
 
     @property
     def title(self) -> str:
-        """Return what is estimated."""
+        """Return the quantities."""
         return "Support and confidence of association rules"
-
-    @cached_property
-    def _estimated(self) -> _RuleEstimates:
-        return self._made(self.items, self.supports, self.confidences, None)
 
 
 def named_rules(
     release: Release, asked: Sequence[str], *, where: str | None, target: Target, level: float
 ) -> NamedRules:
-    """Estimate rules that are named; `Release.rule` says how.
-
-    Raises:
-        PolicyError: RR277 for what is no rule, or has no meaning; RR265 for what is no category.
-    """
+    """Estimate rules that are named, as `Release.rule` describes."""
     check_target(target, level, release.max_records)
     written = [read_rule(text) for text in asked]
     if not written:
         raise PolicyError(Problem("RR277", "no rule is named", expected="one or several"))
-    names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule.parts))
+    names = tuple(dict.fromkeys(release.columns.name(name) for rule in written for name, _ in rule))
     _, weighing = _weigh(release, names, where, None)
     found = [_estimate_rule(release, rule, weighing, target, level) for rule in written]
     return NamedRules(
-        tuple(rule.parts(0) for rule in found),
-        FiellerRatios.joined([rule.supports for rule in found]),
-        FiellerRatios.joined([rule.confidences for rule in found]),
+        items=tuple(rule.parts(0) for rule in found),
+        supports=FiellerRatios.joined([rule.supports for rule in found]),
+        confidences=FiellerRatios.joined([rule.confidences for rule in found]),
         where=where, target=target, level=level, records=release.records, notes=(UNFLAGGED,),
         max_records=release.max_records,
     )  # fmt: skip
 
 
-def _estimate_rule(release: Release, rule: RuleText, weighing: Weighing, target: Target, level: float) -> FoundRules:
-    """Return one rule."""
+def _estimate_rule(
+    release: Release, rule: Sequence[Part], weighing: Weighing, target: Target, level: float
+) -> FoundRules:
     items = weighing.items
-    places = [_place(release, items, release.columns.name(name), text) for name, text in rule.parts]
+    places = [_place(release, items, release.columns.name(name), text) for name, text in rule]
     if len(set(items.axes[places].tolist())) < len(places):
         message = "a rule has one category of each column, and none of columns that were randomised together"
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
     everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)
-    found = search_rules(replace(weighing, items=items.picked(own)), everything)
-    (whole,) = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
-    chosen = np.array([whole])
-    given = [own.index(place) for place in places[:-1]]
-    order = np.array([[*given, own.index(places[-1])]])
-    return replace(
-        found,
-        members=order,
-        then=found.then[chosen],
-        supports=found.supports.picked(chosen),
-        confidences=found.confidences.picked(chosen),
-    )
+    found = search_rules(replace(weighing, items=items.select(own)), everything)
+    whole = np.flatnonzero((found.members >= 0).all(axis=1) & (found.then == own.index(places[-1])))
+    order = np.array([[own.index(place) for place in places]])
+    return replace(found.select(whole), members=order)
 
 
 def _place(release: Release, items: Items, name: str, text: str) -> int:
-    """Return the place of an item by how its category is spelled.
-
-    Raises:
-        PolicyError: RR265 if it is no category, RR277 if the condition leaves none of it.
-    """
+    """Return the place of an item by the spelling of its category (RR265; RR277 if the condition leaves none)."""
     for place, (column, value) in enumerate(items.names):
         if column == name and category_text(value) == text:
             return place
-    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).told_of(name))))
+    known = tuple(map(category_text, dict.fromkeys(release.columns.axis(name).labels_of(name))))
     category(name, known, text, ordered=False)
     raise PolicyError(Problem("RR277", f"the condition leaves no record with {name} = {text}", hint="leave it out"))
 
@@ -398,21 +311,27 @@ def rules(
     target: Target,
     level: float,
 ) -> Rules:
-    """Estimate rules; `Release.rules` says how.
-
-    Raises:
-        PolicyError: RR277 for thresholds that are no shares, categories that there are none of, or too many candidates.
-    """
+    """Estimate rules, as `Release.rules` describes."""
     check_target(target, level, release.max_records)
     if not (0 < min_support <= 1 and 0 < min_confidence <= 1 and longest >= 2):  # noqa: PLR2004 - two columns
         message = "a rule needs a least support and a least confidence in (0, 1], and two columns or more"
         raise PolicyError(Problem("RR277", message))
     names = tuple(map(release.columns.name, release.columns.axes if columns is None else columns))
     axes, weighing = _weigh(release, names, where, present)
-    most = min(longest, max(axes, 2))
-    found = search_rules(weighing, RuleSearch(min_support, min_confidence, most, target, level))
+    search = RuleSearch(min_support, min_confidence, min(longest, max(axes, 2)), target, level)
+    possible = search_rules(weighing, search)
+    rows = np.flatnonzero(possible.chosen(search))
+    found = possible.select(rows)
+    items = [found.parts(row) for row in range(len(rows))]
+    # the most confident first
+    support, confidence, labels = found.supports.estimate, found.confidences.estimate, [_rule_label(*i) for i in items]
+    order = np.array(sorted(range(len(rows)), key=lambda i: (-confidence[i], -support[i], labels[i])), np.int64)
     return Rules(
-        min_support, min_confidence, found,
+        min_support=min_support, min_confidence=min_confidence, possible=possible,
+        items=tuple(items[i] for i in order),
+        supports=found.supports.select(order),
+        confidences=found.confidences.select(order),
+        sure=tuple(possible.chosen(search, "lower")[rows][order].tolist()),
         where=where, target=target, level=level, records=release.records, notes=(SELECTED,),
         max_records=release.max_records,
     )  # fmt: skip

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.engine.connect import query_connection
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_numbers
-from rrpolicy.estimate.counts.scan import codes_of, manifest_mismatch_error, relation, sql_of
+from rrpolicy.estimate.counts.scan import codes_of, manifest_mismatch_error, open_query
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -109,12 +108,7 @@ def anatomy_numbers(
 ) -> AnatomyNumbers:
     """Return the numbers that each row can count.
 
-    Args:
-        release: of dealt groups.
-        name: the column of numbers.
-        shared: the sensitive column.
-        asked: the axes with what each group counts, (V, groups); the sensitive one among them or not.
-        condition: on columns that are released as they are.
+    `asked`: the axes with what each group counts, (V, groups); the sensitive one among them or not.
 
     Raises:
         PolicyError: RR274 if the column holds no numbers.
@@ -181,27 +175,22 @@ def _read_tables(
     carried: bool,
 ) -> AnatomyRecords:
     """Return both tables, by group."""
-    import duckdb
-
     held = next(file for file in release.files if file.table == shared.held_in)
-    kinds = {c.name: c for c in release.data.columns}
-    cells = [sql_of(kinds[column], release.data.form) for axis in axes for column in axis.columns]
-    shown = "".join(f"{sql} AS c{i}, " for i, sql in enumerate(cells))
+    shown = "".join(f"{sql} AS c{i}, " for i, sql in enumerate(release.data.cells_sql(axes)))
     y = f"CAST({identifier(name)} AS DOUBLE)" if carried else "NULL::DOUBLE"
     key = identifier(shared.key)
     where = f" WHERE {condition.filter}" if condition.filter else ""
-    value = sql_of(next(c for c in held.columns if c.name == shared.columns[0]), held.form)
+    (value,) = held.cells_sql([shared])
 
-    def asked(connection: Any, file: DataFile, select: str, rest: str, parameters: Sequence[Any]) -> Any:
-        query = f"SELECT {select} FROM {relation(connection, file)}{rest} ORDER BY ALL"  # noqa: S608 - names quoted
-        return connection.sql(query, params=list(parameters)).to_arrow_table()
+    def table(file: DataFile, select: str, rest: str = "", parameters: Sequence[Any] = ()) -> Any:
+        def query(source: str) -> str:
+            return f"SELECT {select} FROM {source}{rest} ORDER BY ALL"  # noqa: S608 - names quoted
 
-    with query_connection(alone=release.data.form.alone) as connection:
-        try:
-            qit = asked(connection, release.data, f"{shown}{key} AS g, {y} AS y", where, condition.parameters)
-            st = asked(connection, held, f"{value} AS c0, {key} AS g, {identifier(shared.count)} AS n", "", ())
-        except duckdb.Error as error:
-            raise manifest_mismatch_error(str(error).splitlines()[0]) from error
+        with open_query([file], query, parameters) as rows:
+            return rows.to_arrow_table()
+
+    qit = table(release.data, f"{shown}{key} AS g, {y} AS y", where, condition.parameters)
+    st = table(held, f"{value} AS c0, {key} AS g, {identifier(shared.count)} AS n")
     own = IdentityWeights(shared.columns, shared.original, shared.original)
     ids, group = np.unique(as_numpy(st.column("g")), return_inverse=True)
     of = np.searchsorted(ids, as_numpy(qit.column("g")))

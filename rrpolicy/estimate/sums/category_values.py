@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 import numpy as np
 
 from rrpolicy.canonical_json import Value, same_category
+from rrpolicy.declarations import interval_edges
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, category, parse_number
 from rrpolicy.estimate.counts.condition import split
@@ -33,12 +34,11 @@ from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.numbers import exact_number
-from rrpolicy.policy.model import interval_edges
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.expression import Expression
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 Limits: TypeAlias = "tuple[float | None, float | None]"
 """Where bins without an end stop, below and above; None for nowhere."""
@@ -56,10 +56,7 @@ OF_LABELS = "the bins of {of!r} are labelled by numbers: estimates are of these 
 def with_category_values(release: Release, value: str, numbers: Mapping[Value, float | None]) -> tuple[Release, str]:
     """Return a release with a column of numbers that are stated for the categories of another, and its name.
 
-    Args:
-        release: opened.
-        value: the column with categories.
-        numbers: of each; None for a category whose records are left out, as those of missing values are in any case.
+    `numbers`: of each; None for a category whose records are left out, as those of missing values are in any case.
 
     Raises:
         PolicyError: RR262, RR263, RR265 for what is no column with categories, or no category of it; RR532 for what is
@@ -70,7 +67,7 @@ def with_category_values(release: Release, value: str, numbers: Mapping[Value, f
     if of in release.columns.spread and set(numbers.keys()) <= set(release.domain(of)):
         release = with_inner_categories(release, of)
     columns = release.columns
-    labels = tuple(dict.fromkeys(columns.axes[of].told_of(of)))
+    labels = tuple(dict.fromkeys(columns.axes[of].labels_of(of)))
     given = {category(of, labels, v, ordered=False): number for v, number in numbers.items()}
     for v, number in given.items():
         _check_finite(number, f"{v!r} of {of!r} has {number!r}")
@@ -86,7 +83,7 @@ def with_category_values(release: Release, value: str, numbers: Mapping[Value, f
 def with_inner_categories(release: Release, value: str) -> Release:
     """Return the release with a column of numbers, or of bins, counted by the categories inside its labels."""
     name = release.columns.name(value)
-    return replace(release, columns=release.columns.inside(name)) if name in release.columns.spread else release
+    return replace(release, columns=release.columns.disaggregate(name)) if name in release.columns.spread else release
 
 
 def notes_on_category_values(columns: Columns, name: str) -> Iterator[str]:
@@ -108,13 +105,6 @@ def bin_bounds(
 ) -> E | None:
     """Return the mean or total of a column that was released in bins, with its bounds; None of any other column.
 
-    Args:
-        release: opened.
-        value: the column.
-        conjuncts: what records must satisfy.
-        ask: for the same of a column of numbers.
-        limits: where bins without an end stop.
-
     Raises:
         PolicyError: RR532 for limits of another column, or inside of its bins; else as `ask`.
     """
@@ -131,7 +121,7 @@ def bin_bounds(
     drawn = not spread and (lower.target != "table" or bool((lower.errors["table"] > 0).any()))
     axis = release.columns.axes[name]
     left = split(conjuncts, release.columns).leaves(axis)
-    possible = [any(v == 1 and kept for v, kept in zip(axis.told_of(side), left, strict=True)) for side in unending]
+    possible = [any(v == 1 and kept for v, kept in zip(axis.labels_of(side), left, strict=True)) for side in unending]
 
     @cache
     def held(target: Target) -> Array:
@@ -173,11 +163,7 @@ def bin_bounds(
 
 
 def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict[Value, Value]]:
-    """Return, as columns that tell of bins, their lower edges and upper ones, and which have no end below and above.
-
-    Raises:
-        PolicyError: RR532 for a limit inside of bins, or on a side where all of them end.
-    """
+    """Return, as columns that tell of bins, their lower edges and upper ones, and which have no end below and above."""
     bins = {v: interval_edges(v) for v in labels}
     known = [edges for edges in bins.values() if edges is not None]
     sides = zip(limits, zip(*known, strict=True), (("below", min), ("above", max)), strict=True)

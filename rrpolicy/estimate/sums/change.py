@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.estimates import Estimates
@@ -27,7 +28,6 @@ from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number, plain_number
 from rrpolicy.plotting.chart import ChartReferenceLine
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -61,7 +61,7 @@ class Changes(Estimates):
     before: int
 
     @property
-    def spoken(self) -> TargetScope:
+    def target_scope(self) -> TargetScope:
         """Return that errors and intervals speak of the two tables, and of no population."""
         return TargetScope("table", unknown=CHANGED)
 
@@ -76,11 +76,11 @@ class Changes(Estimates):
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated changes of counts{by}"
 
-    def drawn(self) -> tuple[PlottedQuantity, ...]:
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the changes, beside none."""
         return (PlottedQuantity(self.quantity, line=ChartReferenceLine(0.0, "no change")),)
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return what was grouped by, and what was stated."""
         return {"by": list(self.by), "unchanged": self.unchanged, "records_before": self.before}
 
@@ -102,7 +102,7 @@ def change(  # noqa: PLR0917 those of the method
     together = np.minimum(first, second * (earlier.records / later.records))
     covariance = together * (share if series is not None and share is not None else 0.0)
     errors: dict[Target, Array] = {"table": np.sqrt(first + second - 2 * covariance)}
-    estimate = after.moment.reshape(-1) - before.moment.reshape(-1)
+    estimate = after.moment_estimate.reshape(-1) - before.moment_estimate.reshape(-1)
     within = np.tile([-float(earlier.records), float(later.records)], (estimate.size, 1))
     return Changes(
         target="table",
@@ -146,11 +146,7 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
 
 
 def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
-    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both.
-
-    Raises:
-        PolicyError: RR501.
-    """
+    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both."""
     common = float(np.minimum(before.released, after.released).sum())
     if share * before.records > common + _ROUNDING * before.records:
         message = (

@@ -23,8 +23,8 @@ from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.release import Release
-    from rrpolicy.source.counts import Array
 
 MOST = 12
 
@@ -60,19 +60,19 @@ class Cube(Result):
         """Return what is counted, and whether it had to be estimated."""
         return self.tables[-1].title
 
-    def shown(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
         """Return the columns and the counts; a column that a row sums over is None."""
-        parts = [table.rows_of_counts() for table in self.tables]
+        parts = [table.listed_counts() for table in self.tables]
         keys = [key for own, _ in parts for key in own]
         return (*key_columns(self.by, keys), concatenate_quantities([counts for _, counts in parts]))
 
-    def facts(self) -> dict[str, Json]:
+    def metadata(self) -> dict[str, Json]:
         """Return the columns, and how counts were estimated."""
-        return self.tables[-1].facts()
+        return self.tables[-1].metadata()
 
-    def said_of_method(self) -> str:
+    def method_description(self) -> str:
         """Return how the counts were estimated."""
-        return self.tables[-1].said_of_method()
+        return self.tables[-1].method_description()
 
 
 def cube(release: Release, by: Sequence[str], where: str | None, target: Target, level: float) -> Cube:
@@ -109,37 +109,24 @@ def tables(
     target: Target,
     level: float,
 ) -> list[Crosstab]:
-    """Estimate tables by subsets of some columns, in one pass over the data.
-
-    Args:
-        release: opened.
-        by: all columns.
-        subsets: what each table is by.
-        where: the condition, as asked.
-        condition: the same, split.
-        target: as for `Release.crosstab`.
-        level: as for `Release.crosstab`.
-
-    Raises:
-        PolicyError: as `Release.crosstab`.
-    """
+    """Estimate tables by subsets of some columns, in one pass over the data."""
     check_target(target, level, release.max_records)
     if release.design is not None:
-        from rrpolicy.estimate.survey.table import people
+        from rrpolicy.estimate.survey.people import people
 
         return [people(release, subset, where, condition, target, level) for subset in subsets]
     whole = Grouping.of(release.columns, by, condition)
     whole.check_size()
     axes = whole.axes
-    first, second, support = release.moments(axes, condition)
-    certain = release.certain(axes, condition)
+    first, second, support = release.weight_sums(axes, condition)
+    certain = release.lower_bounds(axes, condition)
     method = METHOD if certain is None else UNIFORM_SPREAD_METHOD
     found = []
     for subset in subsets:
         grouping = Grouping.over(axes, tuple(map(release.columns.name, subset)), condition)
         table = Crosstab(
             grouping.by, grouping.groups, first, second, support, method,
-            certain=certain, where=where, target=target, level=level, records=release.records,
+            lower_bounds=certain, where=where, target=target, level=level, records=release.records,
             max_records=release.max_records,
         )  # fmt: skip
         ends = (first, first) if certain is None else (certain, support)
@@ -148,13 +135,7 @@ def tables(
 
 
 def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Expression]) -> tuple[str, ...]:
-    """Return what must be known to read rows by labels that overlap.
-
-    Args:
-        release: opened.
-        by: names of what rows are of.
-        where: the condition.
-    """
+    """Return what must be known to read rows by labels that overlap."""
     if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
         return ()
     condition = split(where, release.columns)
@@ -165,10 +146,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
 def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
     """Return a table with what labels that overlap leave open of its cells; the same where none do.
 
-    Args:
-        release: opened.
-        table: corrected.
-        ends: of the released cells, the fewest records of each that satisfy the condition, and the most.
+    `ends`: of the released cells, the fewest records of each that satisfy the condition, and the most.
     """
     least, released = ends
     places = range(released.ndim)
@@ -205,5 +183,7 @@ def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Arr
         notes=(*table.notes, *notes),
     )
     return (
-        replace(table, certain=least, support=most) if table.biased else replace(table, bounds=np.stack([least, most]))
+        replace(table, lower_bounds=least, support=most)
+        if table.biased
+        else replace(table, bounds=np.stack([least, most]))
     )

@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.counts.condition import read
-from rrpolicy.estimate.expression import Expression
+from rrpolicy.estimate.counts.condition import Where, read
 from rrpolicy.estimate.results.estimates import Estimates, assemble
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.estimate.sums.category_values import Limits, bin_bounds, notes_on_category_values, with_inner_categories
+from rrpolicy.estimate.sums.category_values import (
+    Limits,
+    bin_bounds,
+    notes_on_category_values,
+    with_category_values,
+    with_inner_categories,
+)
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sum_numbers
 from rrpolicy.estimate.sums.uniform_within_sums import SpreadNumbers
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import percent
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
-Where: TypeAlias = "str | Sequence[Expression] | None"
-
 
 @frozen(slots=False, kw_only=True)
-class Means(Estimates):
-    """Estimated means; `keys` are the groups.
+class NumericEstimates(Estimates):
+    """Estimates of a column of numbers; `keys` are the groups.
 
     Attributes:
         value: the column of numbers, or that numbers were stated for.
@@ -39,7 +42,7 @@ class Means(Estimates):
         left_out: their estimated share of the records in question.
     """
 
-    schema: ClassVar[str] = "rrpolicy.mean/1"
+    statistic: ClassVar[str]
 
     value: str
     missing: int
@@ -49,14 +52,14 @@ class Means(Estimates):
 
     @property
     def title(self) -> str:
-        """Return what is averaged, over whom, and by what."""
+        """Return what is estimated, of whom, and by what."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"Estimated mean of {self.value}{by}{self.without}"
+        return f"Estimated {self.statistic} of {self.value}{by}{self.without}"
 
-    def facts(self) -> dict[str, Json]:
-        """Return what is averaged, by what, and over whom."""
+    def metadata(self) -> dict[str, Json]:
+        """Return the column and the records that are left out."""
         return {
-            **super().facts(),
+            **super().metadata(),
             "value": self.value,
             "missing": self.missing,
             "categories": list(self.categories),
@@ -73,69 +76,60 @@ class Means(Estimates):
 
 
 @frozen(slots=False, kw_only=True)
-class Totals(Estimates):
-    """Estimated totals; `keys` are the groups."""
+class Means(NumericEstimates):
+    """Estimated means."""
+
+    schema: ClassVar[str] = "rrpolicy.mean/1"
+    statistic: ClassVar[str] = "mean"
+
+
+@frozen(slots=False, kw_only=True)
+class Totals(NumericEstimates):
+    """Estimated totals."""
 
     schema: ClassVar[str] = "rrpolicy.total/1"
     intervals: ClassVar[str] = "low and high are normal {level} intervals"
-
-    @property
-    def title(self) -> str:
-        """Return what the estimates are."""
-        return "Estimated totals"
+    statistic: ClassVar[str] = "total"
 
 
-def mean(
+_N = TypeVar("_N", bound=NumericEstimates)
+
+
+def estimate_numbers(
+    kind: type[_N],
     release: Release,
     value: str,
-    by: Sequence[str],
+    by: Sequence[str] | str,
     where: Where,
     *,
     target: Target = "table",
     level: float = LEVEL,
+    values: Mapping[Value, float | None] | None = None,
     limits: Limits = (None, None),
-) -> Means:
-    """Estimate means; `Release.mean` says how. A condition that was read already is not shown in the result.
+) -> _N:
+    """Estimate means or totals; `Release.mean` says how. A condition that was read already is not in the result.
 
     Raises:
         PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR532 for limits of what has none.
     """
     check_target(target, level, release.max_records)
+    release, value = (release, value) if values is None else with_category_values(release, value, values)
     release, conjuncts = with_inner_categories(release, value), read(where)
-    binned = bin_bounds(
-        release, value, conjuncts, lambda of, edge: mean(of, edge, by, where, target=target, level=level), limits
-    )
+    by = [by] if isinstance(by, str) else by
+
+    def ask(of: Release, edge: str) -> _N:
+        return estimate_numbers(kind, of, edge, by, where, target=target, level=level)
+
+    binned = bin_bounds(release, value, conjuncts, ask, limits)
     if binned is not None:
         return replace(binned, value=release.columns.name(value))
-    numbers = sum_numbers(release, value, by, conjuncts, "means")
+    numbers = sum_numbers(release, value, by, conjuncts, f"{kind.statistic}s")
     name, grouping = numbers.asked.name, numbers.asked.grouping
     labels = () if isinstance(numbers, SpreadNumbers) else notes_on_labels(release, grouping.by, conjuncts)
     return assemble(
-        Means, release, grouping, numbers.means,
-        target=target, level=level, where=where if isinstance(where, str) else None,
+        kind, release, grouping, numbers.means if kind.statistic == "mean" else numbers.totals,
+        target=target, level=level, where=where,
         notes=(*notes_on_category_values(release.columns, name), *labels),
         value=name, missing=numbers.missing, sizes=numbers.sizes, categories=numbers.categories,
         left_out=numbers.left_out,
     )  # fmt: skip
-
-
-def totals(
-    release: Release,
-    value: str,
-    by: Sequence[str],
-    where: Where = (),
-    *,
-    target: Target = "table",
-    level: float = LEVEL,
-    limits: Limits = (None, None),
-) -> Totals:
-    """Estimate totals; records without the number are left out. Arguments and errors as `mean`."""
-    check_target(target, level, release.max_records)
-    release, conjuncts = with_inner_categories(release, value), read(where)
-    binned = bin_bounds(
-        release, value, conjuncts, lambda of, edge: totals(of, edge, by, where, target=target, level=level), limits
-    )
-    if binned is not None:
-        return binned
-    numbers = sum_numbers(release, value, by, conjuncts, "totals")
-    return assemble(Totals, release, numbers.asked.grouping, numbers.totals, target=target, level=level)

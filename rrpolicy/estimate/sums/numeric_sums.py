@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.estimate.counts.grouping import WeightedGroups, weigh_groups
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_not_grouped_by, check_numbers
 from rrpolicy.estimate.counts.scan import count, total
@@ -30,11 +31,10 @@ from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion, SpreadNu
 from rrpolicy.estimate.weights.base import AxisWeights, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
-    from rrpolicy.estimate.survey.numeric_sums import PeopleNumbers
+    from rrpolicy.estimate.survey.people import PeopleNumbers
 
 
 @frozen(slots=False)
@@ -151,13 +151,6 @@ def sum_numbers(
 ) -> NumericSums | SpreadNumbers | PeopleNumbers:
     """Return the sums of a column of numbers by groups; of people of the population where a design is known.
 
-    Args:
-        release: opened.
-        value: the column.
-        by: as for `Release.crosstab`.
-        conjuncts: what records must satisfy.
-        what: the sums are for, in words.
-
     Raises:
         PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 where
             values of one column were exchanged and labels of another are cut, or a survey's counts are spread.
@@ -165,7 +158,7 @@ def sum_numbers(
     asked = NumericQuestion.of(release, value, by, conjuncts)
     grouping, condition, own = asked.grouping, asked.condition, asked.own
     if release.design is not None:
-        from rrpolicy.estimate.survey.numeric_sums import people_numbers
+        from rrpolicy.estimate.survey.people import people_numbers
 
         refuse_biased([*grouping.axes, *condition.axes], what)
         grouping.check_size()

@@ -24,8 +24,8 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import Mask
-    from rrpolicy.source.counts import Array
 
 _LARGEST = 4_000_000
 """Entries of a matrix up to which its weights are solved for."""
@@ -48,22 +48,14 @@ class Precision:
     exact: bool
 
     def half_width(self, share: float, records: int, level: float = LEVEL) -> float:
-        """Return half the width of a normal interval of a share of a table's records; an upper bound if not exact.
-
-        Args:
-            share: s, from 0 to 1.
-            records: N.
-            level: of the interval.
-        """
+        """Return half the width of a normal interval of a share of a table's records; an upper bound if not exact."""
         return quantile(level) * math.sqrt((share * self.inside + (1 - share) * self.outside) / records)
 
 
 def precision(axis: AxisWeights, targets: Mask | None = None) -> Precision | None:
     """Return the precision of counts by an axis; None where it is too wide for that, or of a form without one.
 
-    Args:
-        axis: of the columns.
-        targets: (V, k) the groups of original categories that are counted; None for each category by itself.
+    `targets`: (V, k) the groups of original categories that are counted; None for each category by itself.
 
     Raises:
         PolicyError: RR267 if the released values do not tell the groups apart.

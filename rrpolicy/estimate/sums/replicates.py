@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
@@ -36,7 +37,6 @@ from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
-from rrpolicy.source.counts import Array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,21 +165,17 @@ def replicates(release: Release, by: Sequence[str], where: str | None = None) ->
 
 def _without_clusters(release: Release, by: Sequence[str], where: str | None, condition: Condition) -> Replicates:
     """Return a replicate for each cluster of a known design."""
-    from rrpolicy.estimate.survey.table import people
+    from rrpolicy.estimate.survey.people import people
 
     assert release.design is not None
     if not release.design.clusters:
-        raise PolicyError(
-            Problem(
-                "RR548",
-                "replicate weights of a design leave out one cluster after the other, and it states none",
-                hint="`release.with_design(clusters=...)`, or --design cluster=COLUMN",
-            )
-        )
+        message = "replicate weights of a design leave out one cluster after the other, and it states none"
+        hint = "`release.with_design(clusters=...)`, or --design cluster=COLUMN"
+        raise PolicyError(Problem("RR548", message, hint=hint))
     table = people(release, by, where, condition, "population", LEVEL)
     found, scale = table.replicates()
     _check_size(found.shape[1], len(found))
-    weights = table.moment.reshape(-1)
+    weights = table.moment_estimate.reshape(-1)
     kept = np.any(found != 0, axis=1) | (weights != 0)
     keys = [key for key, keep in zip(table.group_values(), kept.tolist(), strict=True) if keep]
     return Replicates(table.by, tuple(keys), weights[kept], found[kept], scale, release.records, where)
@@ -187,14 +183,10 @@ def _without_clusters(release: Release, by: Sequence[str], where: str | None, co
 
 def _check_size(cells: int, rows: int) -> None:
     if cells > MOST_REPLICATES or cells * rows > _ENTRIES:
-        raise PolicyError(
-            Problem(
-                "RR514",
-                f"{cells:,} combinations of released values would each be a replicate of {rows:,} weights",
-                expected=f"at most {MOST_REPLICATES:,} replicates, and {_ENTRIES:,} numbers",
-                hint="name fewer columns: only those that one analysis needs",
-            )
-        )
+        message = f"{cells:,} combinations of released values would each be a replicate of {rows:,} weights"
+        expected = f"at most {MOST_REPLICATES:,} replicates, and {_ENTRIES:,} numbers"
+        hint = "name fewer columns: only those that one analysis needs"
+        raise PolicyError(Problem("RR514", message, expected=expected, hint=hint))
 
 
 def _parquet(table: pa.Table, path: Path) -> None:

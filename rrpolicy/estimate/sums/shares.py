@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from rrpolicy.canonical_json import Value
+from rrpolicy.canonical_json import Json, Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.estimate.counts.condition import Condition, split
+from rrpolicy.estimate.counts.condition import Condition, Where, read, split
 from rrpolicy.estimate.counts.grouping import (
     CELLS,
     GroupAxis,
@@ -28,20 +29,21 @@ from rrpolicy.estimate.counts.grouping import (
     ungrouped_condition_axes,
     weigh_groups,
 )
+from rrpolicy.estimate.counts.missing import notes_on_condition
 from rrpolicy.estimate.counts.overlap import LabelOverlap
 from rrpolicy.estimate.counts.scan import Number, count
-from rrpolicy.estimate.expression import Expression, columns_of
+from rrpolicy.estimate.expression import columns_of
 from rrpolicy.estimate.results.estimates import Estimates, Inference, assemble
 from rrpolicy.estimate.results.flags import AS_RELEASED
 from rrpolicy.estimate.results.intervals import FiellerRatios, bessel
 from rrpolicy.estimate.results.quantities import Covariance
 from rrpolicy.estimate.results.target import Target, check_target
+from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.uniform_within import OptionalCells, blocks, ratio, share_bounds
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -49,14 +51,32 @@ if TYPE_CHECKING:
 
 @frozen(slots=False, kw_only=True)
 class Shares(Estimates):
-    """Estimated shares; `keys` are the groups."""
+    """Estimated shares; `keys` are the smaller groups.
+
+    Attributes:
+        within: the columns that form the larger groups.
+        part: the condition on the records of the smaller groups; None for no condition.
+    """
 
     schema: ClassVar[str] = "rrpolicy.share/1"
 
+    within: tuple[str, ...]
+    part: str | None
+
     @property
     def title(self) -> str:
-        """Return what the estimates are."""
-        return "Estimated shares"
+        """Return whose share is estimated, by what and of whom."""
+        of = f" of records with {self.part}" if self.part else ""
+        by, within = (f" {word} {', '.join(names)}" if names else "" for word, names in self._groups)
+        return f"Estimated shares{of}{by}{within}"
+
+    @property
+    def _groups(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        return ("by", self.by), ("within", () if self.within == self.by else self.within)
+
+    def metadata(self) -> dict[str, Json]:
+        """Return the groups, and the condition on the smaller ones."""
+        return {**super().metadata(), "within": list(self.within), "part": self.part}
 
 
 @frozen(slots=False)
@@ -78,8 +98,8 @@ def shares(
     by: Sequence[str],
     within: Sequence[str],
     *,
-    condition: Sequence[Expression] = (),
-    part: Sequence[Expression] = (),
+    where: Where = None,
+    part: Where = None,
     target: Target = "table",
     level: float = LEVEL,
 ) -> Shares:
@@ -88,26 +108,22 @@ def shares(
     Where labels or groups that were released are cut by what is asked, the estimate is an even spread, and low and high
     are certain (`rrpolicy.estimate.sums.uniform_within`).
 
-    Args:
-        release: opened.
-        by: what the smaller groups are formed by.
-        within: what the larger groups are formed by, some of `by`.
-        condition: what all records must satisfy.
-        part: what those of the smaller groups must satisfy besides.
-        target: as for `Release.crosstab`.
-        level: as for `Release.crosstab`.
+    `within`: what the larger groups are formed by, some of `by`. `part`: what those of the smaller groups must satisfy
+    besides.
 
     Raises:
         PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288
             where a generalised column is cut by what is asked and another one was randomised.
     """
     check_target(target, level, release.max_records)
-    release = release.reading([*by, *(c for e in (*condition, *part) for c in columns_of(e))])
-    smaller, larger = split([*condition, *part], release.columns), split(condition, release.columns)
+    condition, narrower = read(where), read(part)
+    release = release.for_columns([*by, *(c for e in (*condition, *narrower) for c in columns_of(e))])
+    smaller, larger = split([*condition, *narrower], release.columns), split(condition, release.columns)
     names, axes = grouping(release.columns, by, smaller)
     outer = {release.columns.name(c) for c in within}
     if not outer <= set(names):
         raise PolicyError(Problem("RR263", "a share is taken within some of the columns that are grouped by"))
+    inner = tuple(n for n in names if n in outer)
     groups = Grouping.over(axes, names, larger)
     groups.check_size()
     asked = [*axes, *smaller.axes]
@@ -115,23 +131,41 @@ def shares(
     if biased and release.design is not None:
         refuse_biased(asked, "shares of people of a population")
     if any(isinstance(axis, AnatomyWeights) for axis in asked):
-        inner = [n for n in names if n in outer]
         found = _anatomy_shares(release, (names, smaller), (inner, larger), groups.keys)
-        return assemble(Shares, release, groups, found, target=target, level=level)
-    masks = [_masks(*of, outer, smaller, larger) for of in zip(axes, groups.groups, groups.masks, strict=True)]
-    if biased:
-        found = _generalised_shares(release, axes, masks, smaller, larger)
-    elif release.design is not None:
-        found = _population_shares(release, axes, masks, smaller, larger)
     else:
-        moments = _moments(release, axes, smaller, larger)
-        x = _apply_weights(moments, axes, masks)
-        ratios = FiellerRatios.shares(x.part, x.whole, (x.part_part, x.part_whole, x.whole_whole), release.records)
-        wholes = [tuple(key[n] for n in names if n in outer) for key in groups.keys]
-        found = Inference.of_ratios(ratios, _covariance(ratios, moments, axes, masks, wholes, release.records))
-        bounds = _label_bounds(release, axes, masks, smaller, larger)
-        found = found if bounds is None else _replace_by_bounds(found, bounds)
-    return assemble(Shares, release, groups, found, target=target, level=level)
+        masks = [_masks(*of, outer, smaller, larger) for of in zip(axes, groups.groups, groups.masks, strict=True)]
+        if biased:
+            found = _generalised_shares(release, axes, masks, smaller, larger)
+        elif release.design is not None:
+            found = _population_shares(release, axes, masks, smaller, larger)
+        else:
+            wholes = [tuple(key[n] for n in inner) for key in groups.keys]
+            found = _corrected_shares(release, axes, masks, smaller, larger, wholes)
+    return assemble(
+        Shares, release, groups, found, target=target, level=level, where=where,
+        notes=(
+            *notes_on_labels(release, groups.by, condition),
+            *notes_on_condition(release, (*condition, *narrower) if isinstance(part, str) else None),
+        ),
+        within=inner, part=part if isinstance(part, str) else None,
+    )  # fmt: skip
+
+
+def _corrected_shares(  # noqa: PLR0917 what shares are made of
+    release: Release,
+    axes: Sequence[AxisWeights],
+    masks: Sequence[tuple[Mask, Mask]],
+    smaller: Condition,
+    larger: Condition,
+    wholes: Sequence[tuple[Value, ...]],
+) -> Inference:
+    """Return shares by record weights; of labels that overlap, with certain bounds in place of intervals."""
+    moments = _moments(release, axes, smaller, larger)
+    x = _apply_weights(moments, axes, masks)
+    ratios = FiellerRatios.shares(x.part, x.whole, (x.part_part, x.part_whole, x.whole_whole), release.records)
+    found = Inference.of_ratios(ratios, _covariance(ratios, moments, axes, masks, wholes, release.records))
+    bounds = _label_bounds(release, axes, masks, smaller, larger)
+    return found if bounds is None else _replace_by_bounds(found, bounds)
 
 
 def _population_shares(
@@ -193,11 +227,7 @@ def _generalised_shares(
     smaller: Condition,
     larger: Condition,
 ) -> Inference:
-    """Return what is known where labels are cut by the groups or the conditions.
-
-    Raises:
-        PolicyError: RR288 where values of another column were exchanged.
-    """
+    """Return what is known where labels are cut by the groups or the conditions."""
     others = ungrouped_condition_axes(axes, smaller)
     every = [*axes, *(axis for axis, _ in others)]
     wider = [larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask) for a, mask in others]
@@ -271,15 +301,11 @@ def _anatomy_shares(
     larger: tuple[Sequence[str], Condition],
     keys: Sequence[Mapping[str, Value]],
 ) -> Inference:
-    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded.
-
-    Raises:
-        PolicyError: RR288 for two columns of which each is released in a table of its own.
-    """
+    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded."""
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
         (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)
-        ends = (table.estimate, table.estimate) if table.certain is None else (table.certain, table.support)
+        ends = (table.estimate, table.estimate) if table.lower_bounds is None else (table.lower_bounds, table.support)
         known = np.stack([table.estimate.reshape(-1), *(x.reshape(-1) for x in ends)], axis=1)
         place = {tuple(key[n] for n in by): row for key, row in zip(table.group_values(), known, strict=True)}
         return np.array([place.get(tuple(key[n] for n in by), np.zeros(3)) for key in keys]).reshape(-1, 3).T
@@ -304,7 +330,7 @@ def _masks(  # noqa: PLR0917 the groups of an axis, and the two conditions
     shared = [c for c in group.columns if c in outer]
     whole = np.repeat(kept[:, None], own.shape[1], axis=1)
     for c in shared:
-        here = axis.told_of(c)
+        here = axis.labels_of(c)
         there = [label[group.columns.index(c)] for label in group.labels]
         whole &= np.array([[a == b for b in there] for a in here], dtype=bool)
     return own & part[:, None], whole

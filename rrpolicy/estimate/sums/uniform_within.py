@@ -25,12 +25,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.estimates import Inference
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 _BLOCK = 4_000_000
 """Records times groups that are looked at together."""
@@ -62,10 +62,8 @@ class OptionalCells:
     def of(cls, axis: AxisWeights, part: Mask, whole: Mask) -> OptionalCells:
         """Return the choices of an axis.
 
-        Args:
-            axis: generalised, or released as it is.
-            part: (V, groups) which categories are in the part; all of them are in the whole.
-            whole: (V, groups) likewise.
+        `part`: (V, groups) which categories are in the part; all of them are in the whole. `whole`: (V, groups)
+        likewise.
 
         Raises:
             PolicyError: RR288 if its values were exchanged as well: then nothing is certain.
@@ -117,13 +115,7 @@ def exchanged_values_error(axis: AxisWeights) -> PolicyError:
 
 
 def blocks(choices: Sequence[OptionalCells], codes: Sequence[Ints], size: int) -> list[tuple[slice, OptionalCells]]:
-    """Return the choices of groups of released records by all axes, a block of groups at a time.
-
-    Args:
-        choices: of each axis.
-        codes: the released cell of each group, by axis.
-        size: groups.
-    """
+    """Return the choices of groups of released records by all axes, a block of groups at a time."""
     cells = math.prod(choice.part.shape[1] for choice in choices)
     step = max(1, _BLOCK // max(cells, 1))
     found = []
@@ -147,12 +139,8 @@ def ratio(part: Array, whole: Array) -> Array:
 def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> Inference:
     """Return what is known of shares.
 
-    Args:
-        least: (rows,) the fewest records that can be in the part.
-        most: the most.
-        least_rest: the fewest that can be in the rest of the whole.
-        most_rest: the most.
-        estimate: the shares by even spread.
+    `least`: (rows,) the fewest records that can be in the part. `least_rest`: the fewest that can be in the rest of the
+    whole.
     """
     low = np.where(least + most_rest > 0, ratio(least, least + most_rest), np.where(most > 0, 1.0, np.nan))
     high = np.where(most + least_rest > 0, ratio(most, most + least_rest), np.where(most_rest > 0, 0.0, np.nan))
@@ -161,7 +149,7 @@ def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array,
 
 def between(estimate: Array, low: Array, high: Array, within: tuple[float, float] = (-np.inf, np.inf)) -> Inference:
     """Return estimates clipped to bounds that are certain; NaN where there are none."""
-    return Inference.certain(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
+    return Inference.of_bounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
 
 
 @frozen
@@ -180,10 +168,8 @@ class LargestSums:
 def largest_sums(n: Array, sure: Mask, value: Array) -> LargestSums:
     """Return the largest mean and total of records, some of which may not be counted.
 
-    Args:
-        n: (groups,) records.
-        sure: (groups,) whether they are certain to be counted.
-        value: (groups,) the largest number that each can have.
+    `n`: (groups,) records. `sure`: (groups,) whether they are certain to be counted. `value`: (groups,) the largest
+    number that each can have.
     """
     count, total = float(n[sure].sum()), float((n * value)[sure].sum())
     open_n, open_value = n[~sure], value[~sure]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.counts import Array, Ints
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import Grouping, ungrouped_condition_axes
 from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_not_grouped_by, check_numbers
@@ -33,7 +34,6 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -87,7 +87,7 @@ class NumericQuestion:
     @classmethod
     def of(cls, release: Release, value: str, by: Sequence[str], conjuncts: Sequence[Expression]) -> NumericQuestion:
         """Return a question by names as they are typed; raises as `Release.crosstab`."""
-        release = release.reading([value, *by, *(c for e in conjuncts for c in columns_of(e))])
+        release = release.for_columns([value, *by, *(c for e in conjuncts for c in columns_of(e))])
         condition = split(conjuncts, release.columns)
         grouping, name = Grouping.of(release.columns, by, condition), release.columns.name(value)
         return cls(release, name, release.columns.axes.get(name), condition, grouping)

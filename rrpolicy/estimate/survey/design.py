@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from rrpolicy.canonical_json import Value
+from rrpolicy.declarations import ROUNDING_TOLERANCE, category_weight
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number
-from rrpolicy.policy.model import ROUNDING_TOLERANCE, category_weight
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.estimate.weights.base import AxisWeights
     from rrpolicy.manifest.manifest import Manifest
-    from rrpolicy.source.counts import Array
 
 Alone: TypeAlias = Literal["refused", "centred"]
 Totals: TypeAlias = Mapping[str, Mapping[Value, float]]
@@ -37,8 +37,8 @@ class Design:
         totals: known numbers of people of the population by category of released columns, to which estimates are
             calibrated.
         alone: what becomes of a stratum with one cluster: an error, or its deviation is from the mean of all clusters.
-        left_out: columns that the release says are strata and that were randomised.
-        hidden: those that it says are clusters and that were randomised: nothing is known of the population's errors.
+        randomised_strata: columns of strata that were randomised; they are left out of `strata`.
+        randomised_clusters: columns of clusters that were randomised; the population's errors are then unknown.
         weights_inside: the publisher kept the weights, for which known totals stand in.
     """
 
@@ -47,12 +47,12 @@ class Design:
     clusters: tuple[str, ...] = ()
     totals: Totals = field(default_factory=dict)
     alone: Alone = "refused"
-    left_out: tuple[str, ...] = ()
-    hidden: tuple[str, ...] = ()
+    randomised_strata: tuple[str, ...] = ()
+    randomised_clusters: tuple[str, ...] = ()
     weights_inside: bool = False
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """Return the design in words."""
         parts = [
             f"weighted by {self.weight}" if self.weight else "records of equal weight",
@@ -69,8 +69,8 @@ class Design:
         told = []
         if self.weights_inside:
             told.append("the publisher kept the survey's weights: known totals stand in for them")
-        if self.left_out:
-            names = ", ".join(map(repr, self.left_out))
+        if self.randomised_strata:
+            names = ", ".join(map(repr, self.randomised_strata))
             told.append(
                 f"{names} was randomised: errors take the sample for one without these strata, and are rather too large"
             )
@@ -81,10 +81,6 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     """Return the design that a release states; None if it states none.
 
     Strata that were randomised are left out, which makes errors larger on average.
-
-    Args:
-        manifest: of the release.
-        columns: of the release.
     """
     of: dict[str, list[str]] = {"weight": [], "stratum": [], "cluster": []}
     for name, attribute in manifest.of_column.items():
@@ -99,21 +95,21 @@ def design_of(manifest: Manifest, columns: Columns) -> Design | None:
     }
     if not any(of.values()) and not totals and not manifest.weights_inside:
         return None
-    left_out = tuple(name for name in of["stratum"] if _randomised(columns, name))
+    randomised_strata = tuple(name for name in of["stratum"] if _randomised(columns, name))
     return Design(
         weight=next(iter(of["weight"]), None),
-        strata=tuple(name for name in of["stratum"] if name not in left_out),
+        strata=tuple(name for name in of["stratum"] if name not in randomised_strata),
         clusters=tuple(of["cluster"]),
-        left_out=left_out,
+        randomised_strata=randomised_strata,
         totals=totals,
-        hidden=tuple(name for name in of["cluster"] if _randomised(columns, name)),
+        randomised_clusters=tuple(name for name in of["cluster"] if _randomised(columns, name)),
         weights_inside=manifest.weights_inside,
     )
 
 
 def _has_categories(columns: Columns, name: str, domain: tuple[Value, ...]) -> bool:
     """Return whether records can be counted by the categories of a domain: labels of generalised ones are others."""
-    return name in columns.axes and set(columns.axes[name].told_of(name)) == set(domain)
+    return name in columns.axes and set(columns.axes[name].labels_of(name)) == set(domain)
 
 
 def _randomised(columns: Columns, name: str) -> bool:
@@ -131,14 +127,7 @@ def state_design(  # noqa: PLR0917 the parts of a design
 ) -> Design:
     """Return a design that an analyst states; what is not stated stays as it is known.
 
-    Args:
-        columns: of the release.
-        known: the design so far; None for none.
-        weight: as for `Design`, names as they are typed.
-        strata: likewise.
-        clusters: likewise.
-        totals: likewise.
-        alone: likewise.
+    `known`: the design so far; None for none.
 
     Raises:
         PolicyError: RR262 for a name that is no column; RR545 if a column cannot be what it is said to be, RR547 for
@@ -150,9 +139,9 @@ def state_design(  # noqa: PLR0917 the parts of a design
     if weight is not None:
         design = replace(design, weight=_weight(columns, weight), weights_inside=False)
     if strata:
-        design = replace(design, strata=_grouping_columns(columns, strata), left_out=())
+        design = replace(design, strata=_grouping_columns(columns, strata), randomised_strata=())
     if clusters:
-        design = replace(design, clusters=_grouping_columns(columns, clusters), hidden=())
+        design = replace(design, clusters=_grouping_columns(columns, clusters), randomised_clusters=())
     if totals is not None:
         exact = {columns.name(name): dict(known) for name, known in totals.items()}
         _check_totals(columns, exact)
@@ -180,7 +169,7 @@ def _grouping_columns(columns: Columns, names: Sequence[str] | str) -> tuple[str
 def _check_totals(columns: Columns, totals: Totals) -> None:
     """Refuse totals that do not fit categories, or one another (RR547)."""
     for name, known in totals.items():
-        labels = tuple(dict.fromkeys(columns.axis(name).told_of(name)))
+        labels = tuple(dict.fromkeys(columns.axis(name).labels_of(name)))
         unlike = [v for v in known if v not in labels] or [v for v in labels if v not in known]
         if unlike:
             raise PolicyError(
@@ -202,14 +191,12 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
 
 def randomised_design_error(name: str) -> PolicyError:
     """Return the error for a column of strata or clusters that was randomised."""
-    return PolicyError(
-        Problem(
-            "RR545",
-            f"{name!r} was randomised: which records are together in its strata or clusters is not in the release",
-            hint="leave strata out, and errors are larger rather than smaller; without clusters they would be too "
-            "small. `release.without_design()`, or --design none, estimates this table",
-        )
+    message = f"{name!r} was randomised: which records are together in its strata or clusters is not in the release"
+    hint = (
+        "leave strata out, and errors are larger rather than smaller; without clusters they would be too "
+        "small. `release.without_design()`, or --design none, estimates this table"
     )
+    return PolicyError(Problem("RR545", message, hint=hint))
 
 
 def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | None:
@@ -221,13 +208,9 @@ def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | No
     if name not in columns.axes:
         return None
     axis = columns.axes[name]
-    found = [category_weight(label) for label in axis.told_of(name)]
+    found = [category_weight(label) for label in axis.labels_of(name)]
     if None in found:
-        raise PolicyError(
-            Problem(
-                "RR545",
-                f"the categories of {name!r} tell no sizes, and a weight is a number",
-                hint="bins need labels that are numbers, such as the mean weight of each",
-            )
-        )
+        message = f"the categories of {name!r} tell no sizes, and a weight is a number"
+        hint = "bins need labels that are numbers, such as the mean weight of each"
+        raise PolicyError(Problem("RR545", message, hint=hint))
     return axis, np.array(found, dtype=np.float64)

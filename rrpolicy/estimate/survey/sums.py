@@ -37,9 +37,9 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.estimate.counts.columns import Columns
     from rrpolicy.estimate.counts.condition import Condition
-    from rrpolicy.source.counts import Array, Ints
 
 ALL, INSIDE, VALUE = range(3)
 """What a function of the original cells is multiplied by: d; d where the condition holds; d times the number there."""
@@ -85,20 +85,12 @@ class Survey:
     ) -> Survey:
         """Read a sample for a question, in one pass.
 
-        Args:
-            design: of the sample.
-            columns: of the release.
-            data: where the rows are.
-            axes: what is asked of.
-            condition: what records must satisfy.
-            value: that is summed as well.
-
         Raises:
             PolicyError: RR545 for columns whose errors cannot be told with a design, RR546 for a stratum with one
                 cluster, RR268 for too many cells, RR288 for spread counts.
         """
-        if design.hidden:
-            raise randomised_design_error(design.hidden[0])
+        if design.randomised_clusters:
+            raise randomised_design_error(design.randomised_clusters[0])
         asked = [*axes, *(axis for axis, _ in ungrouped_condition_axes(axes, condition))]
         weight = None if design.weight is None else weight_values(columns, design.weight)
         asked += [] if weight is None else [weight[0]]
@@ -107,13 +99,9 @@ class Survey:
         refuse_biased(every, "estimates by the design of a survey")
         for axis in every:
             if isinstance(axis, SetWeights):
-                raise PolicyError(
-                    Problem(
-                        "RR545",
-                        f"{', '.join(map(repr, axis.columns))} is released as sets, whose estimates know no design",
-                        hint="`release.without_design()`, or --design none, estimates this table",
-                    )
-                )
+                message = f"{', '.join(map(repr, axis.columns))} is released as sets, whose estimates know no design"
+                hint = "`release.without_design()`, or --design none, estimates this table"
+                raise PolicyError(Problem("RR545", message, hint=hint))
         strata = design.strata
         clusters = (*strata, *design.clusters) if design.clusters else ()
         found = weighted_sums(
@@ -129,7 +117,7 @@ class Survey:
         survey = cls(design, every, found, np.ones((1,) * len(every)), None)
         size = survey.size if weight is None else survey.along(weight[0], weight[1])
         known = [
-            (survey.along(columns.axes[name], [label == v for label in columns.axes[name].told_of(name)]), n)
+            (survey.along(columns.axes[name], [label == v for label in columns.axes[name].labels_of(name)]), n)
             for name, totals in design.totals.items()
             for v, n in totals.items()
         ]
@@ -150,9 +138,7 @@ class Survey:
     def indicators(self, grouped: Sequence[tuple[AxisWeights, Mask | None]], condition: Condition) -> Array:
         """Return (groups, *V) whether an original cell lies in each group and satisfies a condition.
 
-        Args:
-            grouped: axes with what each group counts; the last one fastest.
-            condition: masks on axes that are not grouped by.
+        `grouped`: axes with what each group counts; the last one fastest.
 
         Raises:
             PolicyError: RR268 if that is too large.
@@ -203,12 +189,7 @@ class Survey:
         return found - self._expected(errors, errors, np.matmul) if target == "table" else found
 
     def covariance_of_ratios(self, parts: Functions, wholes: Functions) -> Callable[[Target], Array]:
-        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target.
-
-        Args:
-            parts: numerators.
-            wholes: denominators.
-        """
+        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target."""
 
         def covariance(target: Target) -> Array:
             n, d = (self.totals(f).reshape(-1, *(1,) * (parts.ndim - 1)) for f in (parts, wholes))
@@ -234,12 +215,7 @@ class Survey:
     def variances(self, functions: Functions, size: Array | float = 0.0) -> tuple[tuple[Array, Mask], Array]:
         """Return the variances of totals for this table, as of `table_variance`, and for the population.
 
-        Args:
-            functions: whose totals are meant.
-            size: (functions,) of what else this table's variance is compared with, whether it is 0.
-
-        Raises:
-            PolicyError: as `paired`.
+        `size`: (functions,) of what else this table's variance is compared with, whether it is 0.
         """
         population = np.maximum(self.variance(functions, "population"), 0.0)
         table = self.variance(functions, "table")
@@ -250,9 +226,6 @@ class Survey:
 
         The jackknife of clusters in strata, stretched so that all replicates have one scale: of totals, `scale` times
         the sum of squared differences is the variance exactly (Wolter 2007, section 4.5).
-
-        Args:
-            functions: of the original cells.
 
         Raises:
             PolicyError: RR546 for a stratum with one cluster.
@@ -265,11 +238,6 @@ class Survey:
 
     def ratio(self, parts: Functions, wholes: Functions, within: tuple[float, float]) -> FiellerRatios:
         """Return the ratios of totals of functions.
-
-        Args:
-            parts: numerators.
-            wholes: denominators.
-            within: what is possible for a ratio.
 
         Raises:
             PolicyError: RR546 for a stratum with one cluster.
@@ -314,8 +282,8 @@ class Survey:
         units = self._units
         return Sample(
             degrees=int(units.sum()) - len(units),
-            people=float(self.totals(first)[0]),
-            told=self.design.told,
+            population_size=float(self.totals(first)[0]),
+            description=self.design.description,
             notes=self.design.notes,
         )
 
@@ -329,23 +297,17 @@ class Survey:
 
     @cached_property
     def _inflated(self) -> Array:
-        """Return (strata,) n / (n - 1); 1 of a stratum with one cluster, where that is allowed.
-
-        Raises:
-            PolicyError: RR546 where it is not.
-        """
+        """Return (strata,) n / (n - 1); 1 of a stratum with one cluster, where that is allowed."""
         n = self._units
         alone = int((n == 1).sum())
         if alone and self.design.alone == "refused":
             of = "cluster" if self.design.clusters else "record"
-            raise PolicyError(
-                Problem(
-                    "RR546",
-                    f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which tells nothing "
-                    "of how its clusters vary",
-                    hint='put strata together, or take such a one\'s deviation from the mean of all: alone="centred"',
-                )
+            message = (
+                f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which tells nothing "
+                "of how its clusters vary"
             )
+            hint = 'put strata together, or take such a one\'s deviation from the mean of all: alone="centred"'
+            raise PolicyError(Problem("RR546", message, hint=hint))
         return np.where(n > 1, n / np.maximum(n - 1, 1), 1.0)
 
     def _original(self, released: Array) -> Array:
@@ -377,11 +339,7 @@ class Survey:
 
     @cached_property
     def _calibrating(self) -> tuple[Array, Array]:
-        """Return M^-1 and (*V) g.
-
-        Raises:
-            PolicyError: RR547 if the known totals' variables are not determined by the release.
-        """
+        """Return M^-1 and (*V) g."""
         assert self.known is not None
         x, X = self.known
         flat, d = x.reshape(len(x), -1), self.corrected[ALL].reshape(-1)

@@ -1,1 +1,1 @@
-"""Which analyses of released data stay valid without correction, and what must be known of the matrices for that."""
+"""Analyses of released data that are valid without correction, by known properties of the matrices."""

@@ -25,7 +25,7 @@ from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 
 @frozen(slots=False)
@@ -108,9 +108,7 @@ class RecodeWeights(AxisWeights):
 def inside_labels(expression: Expression, spread: Mapping[str, RecodeWeights]) -> dict[str, RecodeWeights]:
     """Return the generalised columns that an expression compares with categories, not with released labels alone.
 
-    Args:
-        expression: its constants are labels or categories of their columns.
-        spread: the generalised columns.
+    `expression`: its constants are labels or categories of their columns.
     """
     return {
         leaf.column: spread[leaf.column]
@@ -130,12 +128,7 @@ def _compares_labels(leaf: ColumnComparison | Member | Null, axis: RecodeWeights
 
 
 def by_category(expression: Expression, inside: Mapping[str, RecodeWeights]) -> Expression:
-    """Return an expression on generalised columns with the categories of a label in its place.
-
-    Args:
-        expression: compares some columns with labels and with categories.
-        inside: these columns.
-    """
+    """Return an expression on generalised columns with the categories of a label in its place."""
 
     def leaf(part: ColumnComparison | Member | Null) -> Expression:
         axis = inside.get(part.column)
@@ -157,10 +150,6 @@ def _categories(axis: RecodeWeights, value: Value) -> tuple[Value, ...]:
 
 def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
     """Refuse what rests on unbiased counts with a covariance.
-
-    Args:
-        axes: that it would be computed from.
-        what: for the message.
 
     Raises:
         PolicyError: RR288.

@@ -24,7 +24,7 @@ from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import AdditionDecoder
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
 
 FACTOR_ENTRIES = 20_000_000
 
@@ -64,13 +64,9 @@ class SetWeights(AxisWeights):
     def solve(self, targets: Mask) -> Array:
         """Refuse: sets are not listed, so that no vector of weights by released value exists."""
         del targets
-        raise PolicyError(
-            Problem(
-                "RR279",
-                f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh",
-                hint="ask for a crosstab, a cube, a mean or an association",
-            )
-        )
+        message = f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh"
+        hint = "ask for a crosstab, a cube, a mean or an association"
+        raise PolicyError(Problem("RR279", message, hint=hint))
 
     def under(self, targets: Mask) -> Mask:
         """Refuse, as `solve` does."""
@@ -176,13 +172,7 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
 
 
 def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
-    """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value that its set holds.
-
-    Args:
-        axis: of the columns.
-        lists: each column as SQL, a list.
-        domains: its categories as SQL, a list.
-    """
+    """Return the SQL list of the cells that a record is counted in: 0, and 1 + code for each value of its set."""
     same, codes = _held_codes(axis, lists, domains)
     return f"CASE WHEN {same} THEN list_prepend(0, list_transform({codes}, lambda code: 1 + code)) END"
 

@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.channels.table import Column, TableSpec
+from rrpolicy.declarations import Role
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.exports.metadata.datapackage import holds_lists, value_type
 from rrpolicy.exports.metadata.method_sentences import alters_values, column_methods, limitations
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.policy.model import Role
 from rrpolicy.reports.attributes import survey_role_text
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.wording import VERDICT_WORDS

@@ -20,12 +20,12 @@ from rrpolicy.channels.decoders import (
     RetentionDecoder,
     WithheldDecoder,
 )
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.exports.metadata.method_sentences import ColumnMethod, alters_values, column_methods
 from rrpolicy.finding import Finding, Risk, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
 from rrpolicy.reports.context import declared_facts

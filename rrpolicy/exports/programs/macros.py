@@ -64,7 +64,9 @@ def duckdb_program(release: Release) -> str:
         "weight": _survey_weight_column(release),
         "calibrated": design is not None and bool(design.totals),
         "clustered": release.weights_inside
-        or (design is not None and bool(design.strata or design.clusters or design.hidden or design.totals)),
+        or (
+            design is not None and bool(design.strata or design.clusters or design.randomised_clusters or design.totals)
+        ),
         "weights_inside": release.weights_inside,
     }
     return template.render(filled) + "".join(f"\n{part}\n" for part in parts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from pydantic import Field, ValidationError, model_validator
 
 from rrpolicy.canonical_json import Json
+from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import GatedResult, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
@@ -20,7 +21,6 @@ from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.policy.baseline.floor import URI_SCHEME
 from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.folder.root import OutsideError, Root
-from rrpolicy.policy.governance import EMPTY_GOVERNANCE
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import Rational, rational

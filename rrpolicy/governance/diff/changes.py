@@ -10,12 +10,12 @@ from enum import StrEnum
 from typing import ClassVar
 
 from rrpolicy.canonical_json import Json, canonical, digest
+from rrpolicy.declarations import Change
 from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Measure
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.policy.governance import Change
 from rrpolicy.serialization.fields import UNWRITTEN
 from rrpolicy.serialization.writing import plain, record
 from rrpolicy.wording import measure_text

@@ -234,7 +234,7 @@ def smallest_class(original: Original, certain: Sequence[Axis]) -> int:
     """Return the minimum number of people who agree in all values that deterministic axes release."""
     import numpy as np
 
-    from rrpolicy.source.counts import number_rows
+    from rrpolicy.counts import number_rows
 
     names = list(dict.fromkeys(name for axis in certain for name in axis.attributes))
     counts = original.counts(*names)

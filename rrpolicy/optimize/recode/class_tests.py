@@ -14,9 +14,9 @@ from rrpolicy.optimize.recode.levels import Recoded
 from rrpolicy.optimize.recode.rollup import GeneralisationLevels, LatticeTables, finest_tables
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.policy.model import Policy, Requirement
     from rrpolicy.privacy.model import Assessor, PerClass
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -26,10 +26,10 @@ from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from rrpolicy.counts import Ints
     from rrpolicy.optimize.recode.loss import GeneralisationLoss
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.model import PerClass
-    from rrpolicy.source.counts import Ints
 
 _UNKNOWN, _HOLDS, _FAILS = 0, 1, -1
 _TIED = 1 + 1e-9

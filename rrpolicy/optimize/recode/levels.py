@@ -11,9 +11,10 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Place
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Attribute, Policy, Role
+from rrpolicy.policy.model import Attribute, Policy
 
 LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]
 

@@ -31,10 +31,11 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.optimize.recode.levels import LossName
     from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.source.counts import Array
+
 
 DIGITS = 12
 """Losses that agree in so many significant digits are equal: the rest is rounding."""

@@ -25,15 +25,16 @@ import numpy as np
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.partition import Boxes, Cut
 from rrpolicy.channels.axes.recode import ANYTHING, Recode
+from rrpolicy.declarations import Role
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.levels import Recoded, columns_of
-from rrpolicy.policy.model import Role, intervals
+from rrpolicy.policy.model import intervals
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.optimize.recode.lattice import ClassTest
     from rrpolicy.optimize.recode.rollup import LatticeTables, Table
     from rrpolicy.policy.model import Attribute
-    from rrpolicy.source.counts import Ints
 
 
 CategoryGroup: TypeAlias = tuple[int, ...]

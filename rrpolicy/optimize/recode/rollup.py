@@ -16,7 +16,7 @@ import numpy as np
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 Node: TypeAlias = tuple[int, ...]
 """For each attribute the position of its level among those that may be chosen."""

@@ -14,6 +14,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import expected_squared_error
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
@@ -29,14 +30,13 @@ from rrpolicy.optimize.retention.template import (
     needs_data,
     weighted_marginals,
 )
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array
     from rrpolicy.optimize.retention.workload import Marginal
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.model import Assessor
-    from rrpolicy.source.counts import Array
 
 NEAR_FLOOR = Fraction(1, 10**12)
 

@@ -17,8 +17,8 @@ import numpy as np
 from rrpolicy.optimize.retention.problem import infeasible_error
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.optimize.retention.problem import Allocation
-    from rrpolicy.source.counts import Array, Ints
 
 
 MIN_RETENTION = 2.0**-40

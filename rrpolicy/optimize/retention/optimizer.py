@@ -27,7 +27,7 @@ from rrpolicy.optimize.retention.constraints import (
 from rrpolicy.optimize.retention.problem import Allocation, AllocationSolution, EvaluationCount, infeasible_error
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 
 UNTOUCHED = 1 - 2e-9

@@ -24,8 +24,8 @@ from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
 from rrpolicy.privacy.model import Smooth
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.errors import Place
-    from rrpolicy.source.counts import Array, Ints
 
 
 _LARGE = 600.0

@@ -20,8 +20,8 @@ from rrpolicy.optimize.retention.problem import ExpectedError, MarginalErrorTerm
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array
     from rrpolicy.optimize.retention.workload import Marginal
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from rrpolicy.declarations import REVIEW_KEY
 from rrpolicy.errors import Problem
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.category_contents import category_name_node, contents_text, table_category_contents
 from rrpolicy.policy.directions import DIRECTION_RULES, NAME_KEY, Direction, DirectionRule
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.policy.governance import REVIEW_KEY
 from rrpolicy.policy.tree.document import Node
 from rrpolicy.policy.tree.problems import short_toml
 

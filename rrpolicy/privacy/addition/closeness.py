@@ -44,9 +44,9 @@ from rrpolicy.privacy.model import Assessor, conclude, subgroup_obstacle
 from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Li, Li, Venkatasubramanian 2007, definition 2, sections 3 and 4; Sei, Ohsuga: randomised addition"

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from rrpolicy.privacy.model import Assessor, Written, conclude, subgroup_obstacle
 from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rrpolicy.canonical_json import Value
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
     from rrpolicy.source.protocol import Original
 
 REFERENCE = "Sei, Ohsuga: randomised addition; Xiao, Tao 2006, definition 2"

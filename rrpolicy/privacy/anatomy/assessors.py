@@ -24,8 +24,9 @@ from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import groups_of, largest_eligible
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down, round_up
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import subgroup_attributes
 from rrpolicy.privacy.model import Assessor, Written, conclude, subgroup_obstacle
 from rrpolicy.privacy.models import attribute_disclosure, identity_disclosure

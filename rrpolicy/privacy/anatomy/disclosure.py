@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.errors import Problem
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Requirement
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.privacy.evidence import CombinationKinds
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_FRACTIONS = 10_000_000

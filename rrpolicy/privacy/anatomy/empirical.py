@@ -22,6 +22,7 @@ import numpy as np
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.channels.values import read_codes
+from rrpolicy.counts import number_rows
 from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen_dataclass import frozen
@@ -29,15 +30,14 @@ from rrpolicy.privacy.anatomy.group_evidence import gather_groups
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors
 from rrpolicy.privacy.cells import distinct_row_index
 from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms
-from rrpolicy.source.counts import number_rows
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 NAME = "written-posteriors"

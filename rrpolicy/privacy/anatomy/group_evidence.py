@@ -31,8 +31,8 @@ from rrpolicy.privacy.evidence import CombinationKinds, gather_evidence, split_a
 
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 POSTERIOR = (

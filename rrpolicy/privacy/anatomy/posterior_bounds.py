@@ -37,7 +37,7 @@ from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, largest_eli
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 Numbers: TypeAlias = npt.NDArray[Any]
 """Doubles, or fractions."""

@@ -46,7 +46,7 @@ from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.assignment_replicas import Mask
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 MOST_REPLICAS = 1 << 13
 FEWEST_REPLICAS = 1 << 8

@@ -14,10 +14,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
+from rrpolicy.declarations import Role
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import plugin_contract_error
-from rrpolicy.policy.model import Attribute, Policy, Requirement, Role
+from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.classes.class_population import COUNTED
 from rrpolicy.privacy.classes.grouping import (
     CLASS_CHANNELS,
@@ -30,8 +31,8 @@ from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, subgroup_
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
-    from rrpolicy.source.counts import Ints
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)

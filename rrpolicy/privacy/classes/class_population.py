@@ -12,7 +12,7 @@ from rrpolicy.frozen_dataclass import frozen
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 COUNTED = "The reference table holds the whole population, everybody of the table among them, one record a person."
 WEIGHED = (

@@ -18,9 +18,9 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.class_model import Protected
     from rrpolicy.privacy.classes.histograms import Histograms, Integers
-    from rrpolicy.source.counts import Ints
 
 
 def variational_distances(histograms: Histograms) -> tuple[Integers, Integers]:

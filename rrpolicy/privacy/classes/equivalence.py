@@ -20,20 +20,21 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.counts import number_rows
+from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 from rrpolicy.privacy.evidence import KnownAndSensitive, gather_evidence
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.channels.table import Column
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.model import Written
-    from rrpolicy.source.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -19,8 +19,8 @@ from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.classes.class_population import Population
-    from rrpolicy.source.counts import Array, Ints
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 Integers: TypeAlias = npt.NDArray[Any]

@@ -19,9 +19,19 @@ import numpy as np
 
 from rrpolicy.channels.base import Readable, Transition
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import MAXIMUM_POSTERIOR, READ_CORRECTLY, VALUE, Basis, Companion, Measure, Risk, Standing
+from rrpolicy.declarations import Role
+from rrpolicy.finding import (
+    MAXIMUM_POSTERIOR,
+    READ_CORRECTLY,
+    VALUE,
+    Basis,
+    Companion,
+    Measure,
+    Risk,
+    Standing,
+)
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.exact_risks import (
     NEAR_LIMIT,
@@ -42,7 +52,7 @@ from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask
 from rrpolicy.privacy.evidence import gather_evidence, split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 CHUNK = 2**22

@@ -36,22 +36,23 @@ import numpy as np
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.counts import number_rows
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import GROUP_INFERENCE, OTHERS_KNOWN, attackers
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.inference_accuracy import max_product
 from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask
 from rrpolicy.privacy.evidence import Evidence, KnownAndSensitive, gather_evidence, split_axes
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, GuessableAxis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 

@@ -26,12 +26,12 @@ import numpy as np
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import keep_probability
-from rrpolicy.source.counts import number_rows
+from rrpolicy.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
 
 MOST_AXES = 8
 """Axes that are rolled up; 2^8 numbers are kept a group."""

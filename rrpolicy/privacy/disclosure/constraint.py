@@ -42,9 +42,9 @@ from rrpolicy.privacy.model import PerClass, Smooth
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions as RiskOptions
-    from rrpolicy.source.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_CELLS = 2**25

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Ints
 
 Integers: TypeAlias = npt.NDArray[Any]
 """An array of Python integers, of any size each."""

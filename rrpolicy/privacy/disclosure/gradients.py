@@ -22,7 +22,7 @@ from rrpolicy.privacy.disclosure.reconstruction import ReleasedSlab
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 TOGETHER = 2**18
 """Cells up to which the changes by several axes are carried back in one array."""

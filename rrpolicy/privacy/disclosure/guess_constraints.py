@@ -38,11 +38,11 @@ from rrpolicy.privacy.model import Smooth
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
     from rrpolicy.channels.product.channel import Product
+    from rrpolicy.counts import Array
     from rrpolicy.policy.model import Requirement
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
     from rrpolicy.privacy.disclosure.gradients import MovableAxis
-    from rrpolicy.source.counts import Array
     from rrpolicy.source.protocol import Original
 
 

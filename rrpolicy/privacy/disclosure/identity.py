@@ -37,7 +37,8 @@ from rrpolicy.privacy.disclosure.risk import DisclosureRisk, subgroup_mask, subg
 from rrpolicy.privacy.evidence import Evidence, gather_evidence, split_axes
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array, Codes, Ints
+    from rrpolicy.counts import Array, Codes, Ints
+    from rrpolicy.privacy.evidence import Evidence
     from rrpolicy.source.protocol import Original
 
 

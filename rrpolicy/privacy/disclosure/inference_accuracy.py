@@ -23,8 +23,8 @@ from rrpolicy.privacy.disclosure.reconstruction import axis_width, dense_matrix,
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
 
 MOST_CELLS = 2**27
 """Released cells beyond which the worst posterior, a maximum over all of them, is left out."""

@@ -22,9 +22,10 @@ from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.numbers import plain_number, strictest_limit
-from rrpolicy.policy.model import Requirement, Role
+from rrpolicy.policy.model import Requirement
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
 from rrpolicy.privacy.disclosure.best_guess import BestGuesses, protected_attribute_guesses

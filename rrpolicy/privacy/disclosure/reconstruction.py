@@ -21,8 +21,8 @@ from rrpolicy.channels.base import Axis, Transition
 from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Ints
 
 SLAB = 2**23
 """Cells of the largest array that is held, 64 MiB of doubles; more only in proportion to the occupied cells."""

@@ -22,9 +22,9 @@ from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOpt
 from rrpolicy.privacy.disclosure.exact_risks import NEAR_LIMIT, snap_to_limit
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.privacy.classes.histograms import Mask
     from rrpolicy.privacy.evidence import Evidence
-    from rrpolicy.source.counts import Array, Codes, Ints
 
 OTHER_VALUES = "the others"
 SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"

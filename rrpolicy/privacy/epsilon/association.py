@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rrpolicy.counts import rank_codes
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import rank_codes
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Codes, Ints
+    from rrpolicy.counts import Codes, Ints
     from rrpolicy.source.protocol import Original
 
 GROUPS = 20

@@ -16,7 +16,7 @@ from rrpolicy.privacy.epsilon.scope_loss import unbounded_reason
 from rrpolicy.privacy.model import Assessor, Order, Smooth
 
 if TYPE_CHECKING:
-    from rrpolicy.source.counts import Array
+    from rrpolicy.counts import Array
     from rrpolicy.source.protocol import Original
 
 

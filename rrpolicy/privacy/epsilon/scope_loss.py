@@ -17,9 +17,10 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import log_rounded_up, round_down, round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
+from rrpolicy.declarations import Role
 from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Policy, Role
+from rrpolicy.policy.model import Policy
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

@@ -12,8 +12,9 @@ from typing import ClassVar
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
+from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.attribute_options import (
     ADVERSARY,
     NAME,

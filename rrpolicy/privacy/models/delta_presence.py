@@ -44,9 +44,9 @@ from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
-    from rrpolicy.source.counts import Ints
 
 HIDDEN = (
     "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."

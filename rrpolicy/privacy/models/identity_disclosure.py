@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from rrpolicy.policy.model import Policy, Requirement, Role
+from rrpolicy.declarations import Role
+from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, IdentityDisclosureOptions
 from rrpolicy.privacy.epsilon.scope_loss import ATTACKER_OF_ONE

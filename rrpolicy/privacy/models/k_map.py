@@ -37,8 +37,8 @@ from rrpolicy.privacy.classes.class_model import (
 from rrpolicy.privacy.model import EVERY_MODEL, SHARED_VALUE_NOTE, PerClass
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Mask
-    from rrpolicy.source.counts import Ints
 
 
 class KMapOptions(ClassOptions):

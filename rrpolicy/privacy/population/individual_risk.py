@@ -32,10 +32,10 @@ from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY
 from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes
-    from rrpolicy.source.counts import Array, Ints
 
 REFERENCE = "Benedetti, Franconi 1998; Franconi, Polettini 2004, section 2"
 POSTERIOR = "The number of people of a class, given its records, is negative binomial: f records, probability f/F."

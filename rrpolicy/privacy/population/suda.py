@@ -36,9 +36,9 @@ from rrpolicy.privacy.population.attackers import PROSECUTOR_ADVERSARY
 from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
 if TYPE_CHECKING:
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.finding import Companion, Finding
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.source.counts import Array, Ints
 
 REFERENCE = "Elliot et al. 2005; Manning, Haglin, Keane 2008"
 _DENSE = 4

@@ -27,9 +27,10 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.counts import number_rows
+from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.policy.model import Role
 from rrpolicy.privacy.cells import occupied_cells
 from rrpolicy.privacy.disclosure.reconstruction import axis_width, quasi_identifier_reconstruction
 from rrpolicy.privacy.epsilon.scope_loss import epsilon_of_ratio, k_of_cross_ratio, scope_loss
@@ -69,14 +70,13 @@ from rrpolicy.privacy.protection.result import (
 )
 from rrpolicy.privacy.suppression.disclosure import suppressed_counts
 from rrpolicy.privacy.units import k_of_units
-from rrpolicy.source.counts import number_rows
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
     from rrpolicy.channels.table import Column
+    from rrpolicy.counts import Array, Codes, Ints
     from rrpolicy.policy.model import Policy
     from rrpolicy.privacy.classes.histograms import Mask
-    from rrpolicy.source.counts import Array, Codes, Ints
     from rrpolicy.source.protocol import Original
 
 MOST_VALUES = 20

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rrpolicy.channels.anatomy.assignment_replicas import Mask
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.channels.base import Axis
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
 
 MOST_WORK = 1 << 31
 """Products of groups, released and original values beyond which a reading is bounded by 1."""

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rrpolicy.channels.suppression.channel import SuppressionChannel
-    from rrpolicy.source.counts import Array, Ints
+    from rrpolicy.counts import Array, Ints
     from rrpolicy.source.protocol import Original
 
 CLASS = (

@@ -18,7 +18,7 @@ from rrpolicy.source.duckdb.encoding import NULL_CODE
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.source.counts import Ints
+    from rrpolicy.counts import Ints
 
 _MOST = 2**63
 _LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache

@@ -101,7 +101,7 @@ def test_independence_is_tested_by_the_design(release):
     assert found.df == pytest.approx(1)
     assert found.df_error == pytest.approx(33)
     assert "clusters by village" in found.summary()
-    assert found.to_dict()["design"] == found.sample.told
+    assert found.to_dict()["design"] == found.sample.description
     assert "released" in plain.method
     assert plain.to_dict()["df_error"] is None
     assert release.independence("sex", "visits", "ill = 'yes'").df_error < 3 * 33
@@ -161,7 +161,7 @@ def test_randomised_clusters_are_refused_before_the_release_and_after(release, r
 def test_randomised_strata_are_left_out_of_errors_and_a_note_says_so(released_once):
     known = released_once(sample(), {"region": "3/4"}, dict([next(iter(AS_QUASI_IDENTIFIERS.items()))]))
     found = known.mean("income")
-    assert "strata by" not in found.sample.told
+    assert "strata by" not in found.sample.description
     assert any("region" in note and "rather too large" in note for note in found.notes)
 
 

@@ -67,7 +67,7 @@ def test_these_records_are_estimated_and_nothing_of_the_population(inside, quest
     assert any("nothing is said of the population" in note for note in found.to_dict()["notes"])
     assert code(question, inside, target="population") == "RR549"
     assert code(question, inside.without_design(), target="population") == "RR549"
-    assert code(found.spoken.of, "population") == "RR549"
+    assert code(found.target_scope.of, "population") == "RR549"
     if hasattr(found, "to_frame"):
         found.to_frame()
 
@@ -92,7 +92,7 @@ def test_known_totals_stand_in_for_weights(inside):
     assert found.estimate == pytest.approx([1400, 1300])
     assert any("totals stand in" in note for note in found.notes)
     assert (
-        found.sample.told
+        found.sample.description
         == "records of equal weight; strata by region; clusters by village; calibrated to known totals of sex"
     )
 

@@ -19,6 +19,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.governance.ledger import composition, overlap
 from rrpolicy.governance.ledger.budget import smallest_class
 from rrpolicy.governance.ledger.composition import (
@@ -28,7 +29,7 @@ from rrpolicy.governance.ledger.composition import (
     link_changing_values,
     link_same_values,
 )
-from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement, Role
+from rrpolicy.policy.model import Attribute, LedgerSettings, Requirement
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
 from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio, scope_loss
 from rrpolicy.privacy.models.attribute_disclosure import DISCLOSURE_MODEL

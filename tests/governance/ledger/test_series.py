@@ -21,9 +21,10 @@ from scipy.stats import binom
 from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.governance.ledger import overlap
 from rrpolicy.governance.ledger.composition import ReleaseComponent
-from rrpolicy.policy.model import Attribute, LedgerSettings, Role
+from rrpolicy.policy.model import Attribute, LedgerSettings
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from tests.governance.ledger.office import DROP_ROOM, KEEP, LEDGER, Office, privacy
 from tests.release.forging import fill_again, refill_public, reseal_public, rewrite

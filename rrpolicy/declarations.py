@@ -1,16 +1,20 @@
-"""Declarations and decisions of people about a release: its context, waivers, and the reasons why it was made weaker.
+"""Declarations of people that a policy makes and a release repeats: about its columns, its context and its exceptions.
 
-None of it is computed and none of it changes a number: it has a separate digest, so that an approval or a new review
-date makes no plan stale.
+Roles and parts in a survey's design are about columns; the context, waivers and reasons for a weaker policy are about
+the release. None of the latter is computed and none of it changes a number: it has a separate digest, so that an
+approval or a new review date makes no plan stale.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import field
 from datetime import date
-from typing import Literal
+from enum import StrEnum
+from typing import Literal, TypeAlias
 
-from rrpolicy.canonical_json import Json, canonical, digest
+from rrpolicy.canonical_json import Json, Value, canonical, digest
 from rrpolicy.errors import Place
 from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.serialization.fields import UNWRITTEN
@@ -22,6 +26,65 @@ WARNING_PREFIX = "warning/"
 """The beginning of names of points that need a person's judgement."""
 ASSOCIATION_PREFIX = "association/"
 """The beginning of names of unmodified columns that reveal a randomised one."""
+
+
+DesignPart: TypeAlias = Literal["weight", "stratum", "cluster"]
+"""The part of a column in the design of a survey; see `Attribute`."""
+
+
+class Role(StrEnum):
+    """An attribute's kind of information for an attacker; the terms of ISO/IEC 20889."""
+
+    IDENTIFIER = "identifier"
+    EXCLUDED = "excluded"
+    QUASI_IDENTIFIER = "quasi-identifier"
+    SENSITIVE = "sensitive"
+    INSENSITIVE = "insensitive"
+
+    @property
+    def dropped(self) -> bool:
+        """Whether the column is never released."""
+        return self in {Role.IDENTIFIER, Role.EXCLUDED}
+
+    @property
+    def meaning(self) -> str:
+        """Return the meaning of the role, in a sentence."""
+        return {
+            Role.IDENTIFIER: "Tells one unit (a person, a household) from another; it is never released.",
+            Role.EXCLUDED: "Stands in the table and is never released.",
+            Role.QUASI_IDENTIFIER: "What others may know of a person, and find that person's record by.",
+            Role.SENSITIVE: "What nobody should learn of a person from the release.",
+            Role.INSENSITIVE: "Neither known to others nor harmful to learn: it is released as it is.",
+        }[self]
+
+
+_INTERVAL = re.compile(r"\[([^,]+), ([^,]+)[)\]]")
+
+
+def interval_edges(label: Value) -> tuple[float, float] | None:
+    """Return the edges of a bin of numbers from its label by `intervals`; None for any other label."""
+    told = _INTERVAL.fullmatch(label) if isinstance(label, str) else None
+    try:
+        low, high = map(float, told.groups()) if told else (math.nan, math.nan)
+    except ValueError:
+        return None
+    return (low, high) if low < high else None
+
+
+ROUNDING_TOLERANCE = 1e-6
+"""The share of the population by which known totals of different columns may differ: published ones are rounded."""
+
+MAX_WEIGHT = 2.0**53
+"""The largest weight: beyond it doubles count no people, and sums of powers of weights are infinite."""
+
+
+def category_weight(category: Value) -> float | None:
+    """Return the size of a weight: a number, or a label that spells one; None if it is none from 0 to the largest."""
+    try:
+        size = float(category) if not isinstance(category, bool) else math.nan
+    except ValueError:
+        return None
+    return size if 0 <= size <= MAX_WEIGHT else None
 
 
 @frozen

@@ -10,21 +10,134 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from rrpolicy.canonical_json import Json
+from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate.bootstrap.bootstrap_result import Bootstrapped
 from rrpolicy.estimate.counts.scan import DataFile, count, resampling_unsupported_error
-from rrpolicy.estimate.invert.simplex import dense, maximum_likelihood, transition
+from rrpolicy.estimate.invert.simplex import maximum_likelihood, released_counts, transition
+from rrpolicy.estimate.results.chart_layout import PlottedQuantity
+from rrpolicy.estimate.results.estimates import Estimates
+from rrpolicy.estimate.results.flags import FEW_RECORDS, NOT_ESTIMABLE, ONE_SIDED
+from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
+from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.source.counts import Array, Ints
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
+
+
+_KEPT = (FEW_RECORDS, NOT_ESTIMABLE)
+_MISSING = 0.05
+_ASIDE = 1.0
+
+
+@frozen(slots=False)
+class Bootstrapped(Result):
+    """A result, its estimates beside the spread of those of releases that were drawn again.
+
+    Attributes:
+        result: the result.
+        draws: of each quantity its estimates, (draws, rows).
+        seed: of the draws.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.bootstrap/1"
+
+    result: Result
+    draws: tuple[Array, ...] = field(repr=False)
+    seed: int
+
+    @property
+    def same_unit(self) -> bool:
+        """Whether all rows have one unit."""
+        return self.result.same_unit
+
+    @property
+    def title(self) -> str:
+        """Return what the estimates are."""
+        return self.result.title
+
+    def all_notes(self) -> tuple[str, ...]:
+        """Return those of the result."""
+        return self.result.all_notes()
+
+    def metadata(self) -> dict[str, Json]:
+        """Return those of the result, and how its intervals were made."""
+        return {"of": self.result.schema, "draws": len(self.draws[0]), "seed": self.seed, **self.result.metadata()}
+
+    def method_description(self) -> str:
+        """Return how the estimates were made."""
+        return self.result.method_description().partition(":")[0]
+
+    def interval_description(self) -> str:
+        """Return how the intervals were made."""
+        return (
+            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
+            f"table (seed {self.seed}); the ends are percentiles"
+        )
+
+    def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
+        """Return the columns of the result, its quantities with the errors of the draws."""
+        draws = iter(self.draws)
+        return tuple(
+            self._drawn_again(part, next(draws)) if isinstance(part, EstimatedQuantity) else part
+            for part in self.result.contents()
+            if isinstance(part, EstimatedQuantity) or not part.name.endswith("_chebyshev")
+        )
+
+    def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
+        """Return what each row is of."""
+        return self.result.row_keys()
+
+    def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
+        """Return what a plot of the result shows, with the intervals of the draws."""
+        quantities = {m.name: m for m in self.quantities}
+        return tuple(
+            replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.result.plotted_quantities()
+        )
+
+    def _drawn_again(self, part: EstimatedQuantity, draws: Array) -> EstimatedQuantity:
+        other: Target = "population" if self.target == "table" else "table"
+        rows = [
+            (d[np.isfinite(d)] if np.isfinite(d).mean() >= 1 - _MISSING else None, float(estimate))
+            for d, estimate in zip(draws.T, part.estimate, strict=True)
+        ]
+        possible = self._possible(part)
+
+        def ends(level: float, target: Target) -> Array:
+            none = (np.nan, np.nan)
+            tails = ((1 - level) / 2, (1 + level) / 2)
+            found = [none if d is None or target != self.target else np.quantile(d, tails) for d, _ in rows]
+            return np.asarray(np.clip(np.array(found).reshape(-1, 2), possible[:, :1], possible[:, 1:]))
+
+        errors = np.array([np.nan if d is None else np.std(d, ddof=1) for d, _ in rows])
+        aside = [d is not None and abs(_bias(d, x)) > _ASIDE for d, x in rows]
+        flags = tuple(
+            (*(f for f in own if f in _KEPT), *((ONE_SIDED,) if apart else ()))
+            for own, apart in zip(part.flags, aside, strict=True)
+        )
+        return replace(part, errors={self.target: errors, other: np.full(errors.shape, np.nan)}, ends=ends, flags=flags)
+
+    def _possible(self, part: EstimatedQuantity) -> Array:
+        """Return (rows, 2) what is possible."""
+        if isinstance(self.result, Estimates):
+            return self.result.range
+        low, high = (-np.inf, np.inf) if part.whole is None else (0.0, float(part.whole))
+        return np.tile([low, high], (len(part.estimate), 1))
+
+
+def _bias(draws: Array, estimate: float) -> float:
+    """Return how many standard deviations the median of the draws lies below the estimate, were they normal."""
+    share = float(np.mean(draws < estimate) + np.mean(draws == estimate) / 2)
+    rim = 1 / (2 * len(draws))
+    return NormalDist().inv_cdf(min(max(share, rim), 1 - rim))
 
 
 @dataclass
@@ -84,10 +197,7 @@ def round_to_total(counts: Array, total: int) -> Ints:
 def draw_released(original: Ints, matrices: Sequence[Array], rng: np.random.Generator) -> Ints:
     """Draw released counts of original ones: every record through the matrix of each axis.
 
-    Args:
-        original: one dimension an axis.
-        matrices: (U, V) of each, column-stochastic.
-        rng: of the draws.
+    `matrices`: (U, V) of each, column-stochastic.
     """
     x = original
     for place, P in enumerate(matrices):
@@ -122,14 +232,13 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     matrices = [transition(axis) for axis in axes]
     if max(math.prod(P.shape[i] for P in matrices) for i in (0, 1)) > CELLS:
         raise resampling_unsupported_error(f"it counts by a joint table of more than {CELLS:,} cells")
-    codes, n = count(release.data, axes, condition, parameters)
-    observed = dense([len(axis.released) for axis in axes], codes, n)
+    observed = released_counts(release.data, axes, condition, parameters)
     total = int(observed.sum())
     likely = maximum_likelihood(observed, matrices).counts
     original = round_to_total(likely, total)
     shares = likely.reshape(-1) / max(total, 1)
     rng = np.random.default_rng(seed)
-    rows = found.named_rows()
+    rows = found.row_keys()
     estimates: list[list[np.ndarray]] = []
     for _ in range(draws):
         if found.target == "population":
@@ -137,12 +246,12 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
             original = np.asarray(drawn, np.int64).reshape(likely.shape)
         again = ResampledCounts(tuple(asked.axes), draw_released(original, matrices, rng))
         answer = question(replace(release, data=replace(release.data, counted_by=again)))
-        if answer.named_rows() != rows:
+        if answer.row_keys() != rows:
             raise resampling_unsupported_error(
                 "its rows are chosen by their estimates, and are others in every release"
             )
-        estimates.append([part.estimate for part in answer.measured])
+        estimates.append([part.estimate for part in answer.quantities])
     spread = tuple(np.stack(part) for part in zip(*estimates, strict=True))
     return Bootstrapped(
-        **found.scope, of=found, draws=spread, seed=seed, notes=found.notes,
+        **found.scope, result=found, draws=spread, seed=seed, notes=found.notes,
     )  # fmt: skip

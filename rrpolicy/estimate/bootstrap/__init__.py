@@ -1,1 +1,0 @@
-"""Intervals for what no formula is known of: the release drawn again from the likeliest table."""
