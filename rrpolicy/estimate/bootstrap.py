@@ -1,8 +1,11 @@
-"""The parametric bootstrap: a question asked again of releases that are drawn from the likeliest original table.
+"""The parametric bootstrap: a question is repeated on releases that are drawn from the likeliest original table.
 
-Of all columns that a question counts by, the likeliest joint table is found by EM; from it original tables are drawn
-(for the population), or it is kept (for this table), records are randomised again by the matrices that are published,
-and the question is asked of each such release. What changes from one to the next is the error of its answers.
+EM finds the likeliest joint table of all columns that the question counts by. Original tables are drawn from it for
+the population; for this table it is fixed. The published matrices randomise the records again, and the question is
+estimated from each such release: the spread of these estimates is the error.
+
+Intervals are percentiles of the draws (Efron 1981). Correcting them for bias, or turning them around the estimate, was
+tried: where an estimator cuts off at 0 both held far less often (.74 and .59 in place of .96, at 90 %).
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ _ASIDE = 1.0
 
 @frozen(slots=False)
 class Bootstrapped(Result):
-    """A result, its estimates beside the spread of those of releases that were drawn again.
+    """A result with the spread of its estimates over releases that were drawn again.
 
     Attributes:
         result: the result.
@@ -215,7 +218,7 @@ CELLS = 100_000
 
 
 def bootstrap(release: Release, question: Callable[[Release], Result], draws: int, seed: int) -> Bootstrapped:
-    """Ask a question again; `Release.bootstrap` says how.
+    """Estimate errors and intervals by repeated draws; see `Release.bootstrap`.
 
     Raises:
         PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a matrix;

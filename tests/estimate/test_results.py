@@ -25,7 +25,6 @@ from rrpolicy.estimate.results.quantities import (
     EstimatedQuantity,
     ResultColumn,
     concatenate_quantities,
-    empty_quantity,
     key_columns,
 )
 from rrpolicy.estimate.results.result import Result
@@ -306,7 +305,7 @@ def test_numbers_have_as_many_decimals_as_their_error_needs() -> None:
         made = Made(where=None, target="table", level=0.95, records=10)
         return [line.split() for line in made.summary().split("\n\n")[1].splitlines()[1:]]
 
-    quantity = empty_quantity(SINGLE_QUANTITY_NAMES)
+    quantity: Any = None
     assert text([6287.21, -0.04], [965.3, 12.0]) == [
         ["6,287.2", "965.3", "not", "bounded", "-"],
         ["0.0", "12.0", "not", "bounded", "-"],

@@ -144,14 +144,6 @@ def quantity_column_names(quantity: str) -> tuple[str, ...]:
     return (quantity, *(f"{quantity}_{part}" for part in SINGLE_QUANTITY_NAMES[1:]))
 
 
-def empty_quantity(names: tuple[str, ...]) -> EstimatedQuantity:
-    """Return a quantity without rows."""
-    none = np.zeros(0)
-    return EstimatedQuantity(
-        names, none, {"table": none, "population": none}, lambda _level, _target: np.zeros((0, 2)), ()
-    )
-
-
 def concatenate_quantities(parts: Sequence[EstimatedQuantity]) -> EstimatedQuantity:
     """Return the rows of several results below each other; all are of the same quantity."""
     counted = [part.released for part in parts if part.released is not None]

@@ -37,7 +37,7 @@ METHOD = "weighted by the design"
 class PeopleTable(Crosstab):
     """Estimated numbers of people of the population by category.
 
-    `estimate` are weighted sums; "table" speaks of the sums that the original records have.
+    `estimate` contains weighted sums; the target "table" is the sums of the original records.
     """
 
     intervals: ClassVar[str] = "an estimate can be negative; intervals are truncated at 0"
@@ -46,7 +46,7 @@ class PeopleTable(Crosstab):
     _functions: Functions = field(kw_only=True, repr=False)
 
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
-        """Return the variance of each estimate by the design, and where the population's stands in for a negative one.
+        """Return the variance of each estimate by the design, and where the population's replaces a negative one.
 
         Raises:
             PolicyError: as `Crosstab.variance`; RR546 for a stratum with one cluster.
@@ -78,7 +78,7 @@ class PeopleTable(Crosstab):
         return self.survey.covariance(np.tensordot(functions, self._functions, axes=1), "table")
 
 
-def people(  # noqa: PLR0917 what a table is asked
+def people(  # noqa: PLR0917 those of a table
     release: Release, by: Sequence[str], where: str | None, condition: Condition, target: Target, level: float
 ) -> PeopleTable:
     """Estimate a table of people; arguments as for `rrpolicy.estimate.sums.cube.tables`."""
@@ -118,7 +118,7 @@ class PeopleNumbers:
         numbers: the functions whose totals are sums of the number.
         counts: those whose totals are how many have it.
         everybody: those that count who has none, too.
-        released: (groups,) released records that speak for each group.
+        released: (groups,) released records that support each group.
         within: what a mean can be.
         categories: those of who has no number.
     """
