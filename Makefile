@@ -73,8 +73,9 @@ build: $(STAMP)  ## wheel and source distribution, with what they may hold check
 	$(BIN)/python -m build --no-isolation
 	$(BIN)/check-wheel-contents dist/*.whl
 
-schemas: $(STAMP)  ## write the policy language's JSON Schema again
+schemas: $(STAMP)  ## write all JSON Schemas again
 	$(BIN)/rrpolicy export schema > rrpolicy/schemas/rrpolicy.policy-1.json
+	$(BIN)/python -m rrpolicy.artifacts rrpolicy/schemas
 
 clean:  ## remove what the other targets made
 	rm -rf .venv dist build demo site .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,12 +13,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields, is_dataclass
 from datetime import date
 from fractions import Fraction
 from numbers import Integral, Real
 from types import GenericAlias, NoneType, SimpleNamespace, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from rrpolicy.frozen import field_names, has_fields
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -177,7 +178,7 @@ def _mismatch(value: object, kind: Any) -> _Mismatch | None:
         return ("", value_description(value), _type_description(kind))
     if origin not in {None, type, Literal, Callable}:
         return _item_mismatch(value, origin, inner)
-    return _field_mismatch(value, kind) if is_dataclass(kind) else None
+    return _field_mismatch(value, kind) if has_fields(kind) else None
 
 
 def _union_mismatch(value: object, kinds: tuple[Any, ...]) -> _Mismatch | None:
@@ -215,7 +216,7 @@ def _field_mismatch(value: Any, kind: Any) -> _Mismatch | None:
 @functools.cache
 def _field_types(kind: Any) -> tuple[tuple[str, Any], ...]:
     hints = get_type_hints(kind)
-    return tuple((field.name, hints[field.name]) for field in fields(kind))
+    return tuple((name, hints[name]) for name in field_names(kind))
 
 
 def value_description(value: object) -> str:

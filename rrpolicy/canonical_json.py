@@ -8,14 +8,24 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from msgspec import Meta
 
 from rrpolicy.escaping.printable import escape_invisible
 
-Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
-"""A JSON document. No NaN and no infinity: infinity is the string "inf"."""
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+    """A JSON document. No NaN and no infinity: infinity is the string "inf"."""
+else:
+    Json = Any  # a recursive type is not evaluated at run time
 
-Value: TypeAlias = "str | int | float | bool"
+Digest: TypeAlias = Annotated[str, Meta(pattern=r"^sha256:[0-9a-f]{64}$", max_length=71)]
+"""`sha256:` and 64 hexadecimal digits."""
+Day: TypeAlias = Annotated[str, Meta(extra_json_schema={"format": "date"})]
+"""A day as ISO 8601 has it."""
+
+Value: TypeAlias = str | int | float | bool
 """A category in policies and releases."""
 
 

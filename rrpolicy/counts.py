@@ -9,8 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Codes: TypeAlias = npt.NDArray[np.int32]
@@ -20,8 +19,7 @@ _DENSE = 1 << 16
 """Codes up to about here are counted in an array; wider ones are sorted."""
 
 
-@frozen(slots=False)
-class Counts:
+class Counts(Struct, frozen=True, dict=True):
     """A contingency table over categorical attributes.
 
     Attributes:

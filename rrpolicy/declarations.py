@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value, canonical, digest
 from rrpolicy.errors import Place
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import UNWRITTEN
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 
 REVIEW_KEY = "review_by"
 """The name by which a waiver postpones a review."""
@@ -87,8 +87,7 @@ def category_weight(category: Value) -> float | None:
     return size if 0 <= size <= MAX_WEIGHT else None
 
 
-@frozen
-class Context:
+class Context(Struct, frozen=True):
     """The [context] table: facts that auditors need and no program can compute. All of it is published with a release.
 
     Attributes:
@@ -109,6 +108,8 @@ class Context:
         footer: the last line of the reports.
         signatories: the roles that sign the decision.
     """
+
+    sparse: ClassVar[bool] = True  # a key added by a later version changes no digest
 
     recipients: tuple[str, ...] = ()
     release_model: Literal["public", "restricted", "enclave"] | None = None
@@ -135,17 +136,13 @@ class Context:
         """
         self.review  # noqa: B018 it raises
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the stated keys only, so that a key added by a later version changes no digest."""
-        return {key: value for key, value in record(self).items() if value not in (None, [])}
-
     @property
     def review(self) -> date | None:
         """Return the last day on which the context holds."""
         return None if self.review_by is None else date.fromisoformat(self.review_by)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Waiver:
     """One [[waivers]] entry: a finding that would prevent the release, permitted until a day.
 
@@ -158,11 +155,13 @@ class Waiver:
         place: of the entry in the policy.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("place",)
+
     finding: str
     reason: str
     approver: str
     until: str
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    place: Place | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         """Require that `until` is a day.
@@ -180,7 +179,7 @@ class Waiver:
         return today > date.fromisoformat(self.until)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Change:
     """One [[policy.changes]] entry: why the policy was made weaker.
 
@@ -192,15 +191,16 @@ class Change:
         place: of the entry in the policy.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("place",)
+
     version: str
     what: str
     why: str
     who: str
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    place: Place | None = field(default=None, compare=False)
 
 
-@frozen
-class Governance:
+class Governance(Struct, frozen=True):
     """People's declarations about a policy and their decisions on it.
 
     Attributes:

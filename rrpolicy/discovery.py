@@ -11,8 +11,9 @@ import importlib.metadata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.distributions import GROUP, canonicalize_name, installed_entry_points
 from rrpolicy.plugin_spec import MissingPlugin, PluginInfo, Software
 from rrpolicy.registry import Registry
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-@frozen
-class PluginRequest:
+class PluginRequest(Struct, frozen=True):
     """A distribution to load plugins from, with its position in the policy."""
 
     distribution: str

@@ -10,23 +10,25 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Sequence
-from dataclasses import field
-from typing import Any, ClassVar, Protocol, TypeVar
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Protocol, TypeAlias, TypeVar
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Meta, Struct
 
 CODE_PREFIX = "RR"
 """Prefix of rrpolicy's codes; plugins have other prefixes, with pages for their codes."""
+ExitStatus: TypeAlias = Annotated[int, Meta(extra_json_schema={"enum": [0, 1, 2, 3, 4, 70]})]
+"""0: passed, 1: a requirement fails, 2: a wrong policy or command, 3: wrong data, 4: refused, 70: a defect."""
 PLUGIN_CONTRACT_CODE = "RR413"
 """Code of an error in a plugin."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Place:
     """Position of a value in a policy file.
 
     Attributes:
-        file: path as the user wrote it.
+        file: path as the user wrote it; in no document, as the policy's digest identifies the file.
         line: from 1.
         column: from 1, in characters.
         key: dotted key, such as `attributes.sex.domain`.
@@ -34,9 +36,11 @@ class Place:
         width: characters to underline.
     """
 
-    file: str
-    line: int
-    column: int
+    written: ClassVar[tuple[str, ...]] = ("line", "column", "key")
+
+    file: str = ""
+    line: int = 1
+    column: int = 1
     key: str = ""
     text: str = field(default="", compare=False, repr=False)
     width: int = field(default=1, compare=False, repr=False)
@@ -45,8 +49,7 @@ class Place:
         return f"{self.file}:{self.line}:{self.column}"
 
 
-@frozen
-class Problem:
+class Problem(Struct, frozen=True):
     """One problem, readable by people and machines.
 
     Attributes:
@@ -57,11 +60,40 @@ class Problem:
         hint: the action to take.
     """
 
+    written: ClassVar[tuple[str, ...]] = (
+        *("code", "message", "file", "line", "column", "width", "key", "expected", "hint"),
+    )
+
     code: str
     message: str
     place: Place | None = None
     expected: str | None = None
     hint: str | None = None
+
+    @property
+    def file(self) -> str | None:
+        """Return the file of its place."""
+        return None if self.place is None else self.place.file
+
+    @property
+    def line(self) -> int | None:
+        """Return the line of its place."""
+        return None if self.place is None else self.place.line
+
+    @property
+    def column(self) -> int | None:
+        """Return the column of its place."""
+        return None if self.place is None else self.place.column
+
+    @property
+    def width(self) -> int | None:
+        """Return the number of characters of its place."""
+        return None if self.place is None else self.place.width
+
+    @property
+    def key(self) -> str | None:
+        """Return the key of its place."""
+        return None if self.place is None else self.place.key
 
 
 class RRPolicyError(Exception):

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
 from fractions import Fraction
-from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+from typing import ClassVar, Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
-from rrpolicy.serialization.fields import SPARSE, UNWRITTEN, document_key
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 
 VALUE = " = "
 """Separator of an attribute and its value in the subject of a number."""
@@ -79,8 +79,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
 
 
-@frozen
-class Measure:
+class Measure(Struct, frozen=True):
     """A number with its standing; `error` is the standard error of an estimate, else 0."""
 
     value: float
@@ -107,8 +106,7 @@ class Origin(StrEnum):
     SERIES = "frozen at the first release of the series"
 
 
-@frozen
-class Derived:
+class Derived(Struct, frozen=True):
     """A statistic of the original, beyond the record count, that public/ discloses or that producing it needed.
 
     An attacker who knows all records but one recomputes it for each candidate value of that one, and excludes
@@ -126,7 +124,7 @@ class Derived:
         return f"{self.id}: {self.meaning}"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Companion:
     """A measure related to a finding, and shown with it to avoid confusion of the two.
 
@@ -144,16 +142,19 @@ class Companion:
         limit: the limit of this number, if single values have limits; else None.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("compares_tables", "limit")
+    sparse: ClassVar[tuple[str, ...]] = ("chance_of", "certain_of")
+
     name: str
     measure: Measure
     basis: Basis
     meaning: str
     of: str = ""
-    compares_tables: bool = field(default=False, metadata=UNWRITTEN)
+    compares_tables: bool = False
     given: tuple[str, ...] = ()
-    chance_of: Risk | None = field(default=None, metadata=SPARSE)
-    certain_of: Risk | None = field(default=None, metadata=SPARSE)
-    limit: Fraction | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    chance_of: Risk | None = None
+    certain_of: Risk | None = None
+    limit: Fraction | None = field(default=None, compare=False)
 
 
 class RelatedNumber(Protocol):
@@ -173,8 +174,7 @@ class RelatedNumber(Protocol):
 N = TypeVar("N", bound=RelatedNumber)
 
 
-@frozen
-class ValueTable(Generic[N]):
+class ValueTable(Struct, Generic[N], frozen=True):
     """The same measures of several values of one attribute, side by side.
 
     Attributes:
@@ -218,8 +218,7 @@ def by_value(companions: Sequence[N]) -> tuple[tuple[N, ...], tuple[ValueTable[N
     return rest, tuple(ValueTable(of, names, tuple(rows)) for (of, names), rows in tables.items())
 
 
-@frozen
-class Profile:
+class Profile(Struct, frozen=True):
     """Distribution of a risk across people: `people[i]` of them lie in (edges[i], edges[i+1]]. Audit only.
 
     Attributes:
@@ -230,15 +229,17 @@ class Profile:
         limits: limits of the risk measure: `(the values that a limit applies to, limit)`, "" for all.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("limits",)
+
     quantity: str
     edges: tuple[float, ...]
     people: tuple[int, ...]
     before: tuple[int, ...] | None = None
     top: tuple[tuple[str, float, int], ...] = ()
-    limits: tuple[tuple[str, float], ...] = field(default=(), metadata=SPARSE)
+    limits: tuple[tuple[str, float], ...] = ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One requirement, or one measurement without a limit, and its result.
 
@@ -269,12 +270,19 @@ class Finding:
             requirement.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("chance_of", "promise")
+    written: ClassVar[tuple[str, ...]] = (
+        *("code", "model", "requirement", "achieved", "limit_exact=limit", "verdict", "basis", "adversary"),
+        *("assumptions", "companions", "profile", "groups_over", "people_over", "reference", "assessor", "given"),
+        *("chance_of", "promise", "place", "limit=limit_number"),
+    )
+
     code: str
     model: str
     requirement: str
-    place: Place | None = field(metadata=UNWRITTEN)
+    place: Place | None
     achieved: Measure | None
-    limit: Fraction | None = field(metadata=document_key("limit_exact"))
+    limit: Fraction | None
     verdict: Verdict | None
     basis: Basis
     adversary: str
@@ -285,11 +293,20 @@ class Finding:
     people_over: int | None = 0
     reference: str = ""
     assessor: str = ""
-    compares_tables: bool = field(default=False, metadata=UNWRITTEN)
+    compares_tables: bool = False
     given: tuple[str, ...] = ()
-    identity: str = field(default="", compare=False, metadata=UNWRITTEN)
-    chance_of: Risk | None = field(default=None, metadata=SPARSE)
-    promise: str = field(default="", metadata=SPARSE)
+    identity: str = field(default="", compare=False)
+    chance_of: Risk | None = None
+    promise: str = ""
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the finding as plain data; its place is the line alone, as the policy's digest identifies the file."""
+        return record(self)
+
+    @property
+    def limit_number(self) -> float | None:
+        """Return the limit as a number."""
+        return None if self.limit is None else float(self.limit)
 
     @property
     def by_limit(self) -> tuple[Companion, ...]:
@@ -352,28 +369,8 @@ class Finding:
         shown = self.up_to(Basis.POLICY)
         return replace(shown, requirement=WITHHELD, achieved=None, limit=None, companions=(), promise="")
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the finding as plain data; its place is the line alone, as the policy's digest identifies the file."""
-        return {
-            **record(self),
-            "place": place_to_json(self.place),
-            "limit": None if self.limit is None else float(self.limit),
-        }
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Finding:
-        """Read the output of `to_json`; no file contains the place.
-
-        Raises:
-            ValueError: if the document is no finding.
-        """
-        told = {key: value for key, value in document.items() if key not in {"place", "limit"}}
-        place = document.get("place")
-        return read(cls, told, {"place": None if place is None else read(Place, place, {"file": ""})})
-
-
-@frozen
-class UtilityFinding:
+class UtilityFinding(Struct, frozen=True):
     """One [[utility]] entry and its expected value.
 
     Attributes:
@@ -389,16 +386,26 @@ class UtilityFinding:
         companions: related measures; empty for the public.
     """
 
+    written: ClassVar[tuple[str, ...]] = (
+        *("metric", "options", "expected", "limit_exact=limit", "verdict", "meaning", "identity", "bound"),
+        *("companions", "limit=limit_number"),
+    )
+
     metric: str
     options: Mapping[str, Json]
     expected: Measure | None
-    limit: Fraction = field(metadata=document_key("limit_exact"))
+    limit: Fraction
     verdict: Verdict
     meaning: str
-    place: Place | None = field(default=None, metadata=UNWRITTEN)
+    place: Place | None = None
     identity: str = ""
     bound: Bound = "max"
     companions: tuple[Companion, ...] = ()
+
+    @property
+    def limit_number(self) -> float:
+        """Return the limit as a number."""
+        return float(self.limit)
 
     @property
     def asked(self) -> str:
@@ -428,21 +435,3 @@ class UtilityFinding:
     def public(self) -> UtilityFinding:
         """Return the finding for the public: without numbers, which are statistics of the original."""
         return replace(self, expected=None, companions=())
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the finding as plain data."""
-        return {**record(self), "limit": float(self.limit)}
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> UtilityFinding:
-        """Read the output of `to_json`.
-
-        Raises:
-            ValueError: if the document is no finding.
-        """
-        return read(cls, {key: value for key, value in document.items() if key != "limit"})
-
-
-def place_to_json(place: Place | None) -> Json:
-    """Return a finding's place in the policy without the file, which the policy's digest identifies."""
-    return None if place is None else {"line": place.line, "column": place.column, "key": place.key}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from rrpolicy.channels.axes.identity import Identity
@@ -14,10 +15,8 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
 from rrpolicy.errors import Place, PolicyError, Problem
 from rrpolicy.finding import Derived, Measure, Origin
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.model import Assessor
-from rrpolicy.serialization.fields import SPARSE
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -30,8 +29,7 @@ def parameters_of(attribute: str) -> Derived:
     return Derived(f"parameters:{attribute}", f"the parameters of '{attribute}' were chosen from the data")
 
 
-@frozen
-class Outline:
+class Outline(Struct, frozen=True):
     """Properties of a mechanism's plan that are known without data.
 
     Attributes:
@@ -66,7 +64,7 @@ class Outline:
         return tuple(a for a in policy.released if a.name not in changed)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Task:
     """Input of a mechanism's planning.
 
@@ -114,8 +112,7 @@ def _needs_data_error(what: str, place: Place | None) -> PolicyError:
     return PolicyError(Problem("RR255", message, place, hint="plan with the table: leave out --expected-rows"))
 
 
-@frozen
-class Remark:
+class Remark(Struct, frozen=True):
     """A note in the plan on how the channel was chosen, or on a point that needs judgement.
 
     Attributes:
@@ -127,16 +124,17 @@ class Remark:
         vacuous: the identity of the requirement that limits nothing; "" if there is none.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("other", "vacuous")
+
     name: str
     text: str
     measure: Measure | None = None
     attribute: str = ""
-    other: str = field(default="", metadata=SPARSE)
-    vacuous: str = field(default="", metadata=SPARSE)
+    other: str = ""
+    vacuous: str = ""
 
 
-@frozen
-class Proposal:
+class Proposal(Struct, frozen=True):
     """Result of a mechanism's planning.
 
     Attributes:

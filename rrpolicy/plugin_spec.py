@@ -6,13 +6,12 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 T = TypeVar("T")
 
 
-@frozen
-class Offer:
+class Offer(Struct, frozen=True):
     """A name with the location of its implementation. Hooks return offers or the parts themselves.
 
     Attributes:
@@ -37,8 +36,7 @@ class Offer:
         return thing() if isinstance(thing, type) else thing
 
 
-@frozen
-class PluginInfo:
+class PluginInfo(Struct, frozen=True):
     """A loaded plugin: its entry point's name, its distribution and version, the hooks it implements."""
 
     name: str
@@ -50,8 +48,7 @@ class PluginInfo:
         return f"{self.name} ({self.distribution} {self.version})"
 
 
-@frozen
-class MissingPlugin:
+class MissingPlugin(Struct, frozen=True):
     """A plugin of a plan or a release that is not loaded.
 
     Attributes:
@@ -67,8 +64,7 @@ class MissingPlugin:
     hint: str
 
 
-@frozen
-class Software:
+class Software(Struct, frozen=True):
     """Dependencies of a plan: rrpolicy's version, and the plugins."""
 
     rrpolicy: str

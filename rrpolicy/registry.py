@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import field, replace
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pluggy
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 from rrpolicy import hookspecs
@@ -28,7 +28,7 @@ from rrpolicy.errors import (
     Problem,
     RefusedError,
 )
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.distributions import GROUP
 from rrpolicy.plugin_errors.type_checks import check_return_type, protocol_mismatch
 from rrpolicy.plugin_spec import (
@@ -64,8 +64,7 @@ HOOKS: Mapping[str, str] = {
 _CODE = re.compile(r"[A-Z][A-Z-]*[0-9]+")
 
 
-@frozen
-class NameCatalogue:
+class NameCatalogue(Struct, frozen=True):
     """A `Catalogue`: names and options classes."""
 
     mechanisms: Mapping[str, type[BaseModel]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 from rrpolicy.plugin import (
@@ -19,6 +18,7 @@ from rrpolicy.plugin import (
     exact,
     figure,
     plain_number,
+    replace,
 )
 from rrpolicy.plugin.solve import (
     Generalised,

@@ -8,11 +8,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rrpolicy.plugin import MULTIPLICITY, Attribute, Reading, Snapshot, encoded
+from rrpolicy.plugin import MULTIPLICITY, Attribute, Reading, Snapshot, encoded, replace
 from rrpolicy.plugin.engines import counted, divided
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import cache
 
 from jinja2 import Environment
@@ -81,5 +80,5 @@ class HtmlRenderer:
 
     def render(self, report: Report) -> bytes:
         """Return the page as UTF-8; characters that cannot be encoded become question marks."""
-        shown = {field.name: getattr(report, field.name) for field in fields(report)}
+        shown = {name: getattr(report, name) for name in report.__struct_fields__}
         return environment().get_template(f"{_OF[report.page]}.html").render(shown).encode("utf-8", "replace")

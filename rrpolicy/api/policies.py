@@ -135,8 +135,7 @@ def check(policy: PolicyLike, **options: Unpack[CheckOptions]) -> PolicyCheck:
     decided = checked(found, Terms.of(options["today"], waivers=options["waivers"]))
     if source is None:
         return decided
-    from dataclasses import replace
-
+    from rrpolicy.frozen import replace
     from rrpolicy.planning.policy_opening import validate_source
 
     records, seen = validate_source(found, decided.outline)

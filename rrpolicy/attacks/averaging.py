@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -47,6 +46,7 @@ from rrpolicy.attacks.target import (
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells

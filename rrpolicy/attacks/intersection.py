@@ -13,7 +13,6 @@ draws have whole sets in common, and reveal nobody.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import combinations
 from math import comb
 from typing import TYPE_CHECKING
@@ -42,6 +41,7 @@ from rrpolicy.attacks.target import (
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.escaping.printable import quoted_list as in_words
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.target import AttackCells

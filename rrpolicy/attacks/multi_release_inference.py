@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +39,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.released_counts import is_deterministic
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list as in_words
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.evidence import split_axes
 
 if TYPE_CHECKING:

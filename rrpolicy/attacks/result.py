@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import ClassVar
 
-from rrpolicy.canonical_json import Json
+from msgspec import Struct
+
+from rrpolicy.canonical_json import Digest, Json
 from rrpolicy.errors import GatedResult, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import grouped_number, plain_number
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import record
 
 FALSE_ALARM = Fraction(1, 10**9)
 """The tail probability below which an attack's success is not as predicted, of each attack."""
-SCHEMA = "rrpolicy.attack/1"
 
 
 ORIGINAL_FIT = "fit to the table"
@@ -31,8 +29,7 @@ class AttackOutcome(StrEnum):
     UNDECIDED = "undecided"
 
 
-@frozen
-class AttackResult:
+class AttackResult(Struct, frozen=True):
     """One attack, run against one written release, or against two of one table.
 
     Attributes:
@@ -97,8 +94,7 @@ class AttackResult:
         return Problem("RR550", message, expected=expected, hint=hint)
 
 
-@frozen
-class AttackReport(GatedResult):
+class AttackReport(Struct, GatedResult, frozen=True):
     """The adversarial test of a release, or of several; audit-class, as it rests on the original.
 
     Attributes:
@@ -110,8 +106,16 @@ class AttackReport(GatedResult):
         together: on several of them.
     """
 
-    releases: tuple[str, ...]
-    source: str
+    schema: ClassVar[str] = "rrpolicy.attack/1"
+    audience: ClassVar[str] = "audit"
+    false_alarm: ClassVar[str] = str(FALSE_ALARM)
+    written: ClassVar[tuple[str, ...]] = (
+        *("schema", "class=audience", "passed", "releases", "source", "records", "rrpolicy=version", "false_alarm"),
+        *("attacks", "together"),
+    )
+
+    releases: tuple[Digest, ...]
+    source: Digest
     records: int
     version: str
     attacks: tuple[AttackResult, ...]
@@ -145,30 +149,7 @@ class AttackReport(GatedResult):
 
     def to_json(self) -> dict[str, Json]:
         """Return the test as plain data."""
-        return {
-            "schema": SCHEMA,
-            "class": "audit",
-            "passed": self.passed,
-            "releases": list(self.releases),
-            "source": self.source,
-            "records": self.records,
-            "rrpolicy": self.version,
-            "false_alarm": str(FALSE_ALARM),
-            "attacks": plain(self.attacks),
-            "together": plain(self.together),
-        }
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> AttackReport:
-        """Read the output of `to_json`; fields that follow from the attacks are recomputed.
-
-        Raises:
-            ValueError: if an attack lacks a field, or holds one that is unknown or of another type.
-            KeyError: if the document lacks a field.
-        """
-        attacks, together = (tuple(read(AttackResult, one) for one in document[key]) for key in ("attacks", "together"))
-        releases = tuple(map(str, document["releases"]))
-        return cls(releases, document["source"], document["records"], document["rrpolicy"], attacks, together)
+        return record(self)
 
 
 def _inconsistency(attack: AttackResult) -> Problem:

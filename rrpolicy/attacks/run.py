@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.homogeneity import attack_classes, attack_groups
@@ -20,6 +19,7 @@ from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.frozen import replace
 
 AttackFunction = Callable[[AttackTarget], Iterator[AttackResult]]
 ATTACKS: Mapping[type[Channel], tuple[AttackFunction, ...]] = {

@@ -18,16 +18,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
 from rrpolicy.attacks.target import AttackCells, apply_channel
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.goodness_of_fit import bennett_surprise
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array
@@ -36,8 +36,7 @@ BASIS = "exact mean and variance given the original counts; Bennett's inequality
 _ENOUGH = 60  # halvings of an interval, down to the last digits of a double
 
 
-@frozen
-class ScoreDistribution:
+class ScoreDistribution(Struct, frozen=True):
     """The distribution of a sum over released records: mean, variance, range of a record's f, rounding scale."""
 
     mean: float

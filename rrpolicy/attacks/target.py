@@ -12,6 +12,7 @@ from math import comb
 from typing import TYPE_CHECKING, Literal, Protocol, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
@@ -23,7 +24,6 @@ from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import Problem, RequirementError
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.epsilon.association import GROUPS
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ MOST_ENTRIES = 1 << 22
 """The most entries of a matrix of sets and values."""
 
 
-@frozen(slots=False)
-class ListedSets:
+class ListedSets(Struct, frozen=True, dict=True):
     """An axis of sets with its sets listed."""
 
     sets: Sets
@@ -117,8 +116,7 @@ OTHER_TABLE = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record
 
 
-@frozen
-class AttackTarget:
+class AttackTarget(Struct, frozen=True):
     """A written release, for an evaluator who has the original as well.
 
     `read` opens distinct rows of a released table, with a column `MULTIPLICITY`. `table` is the place of its original
@@ -165,8 +163,7 @@ def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
     return x
 
 
-@frozen(slots=False)
-class AttackCells:
+class AttackCells(Struct, frozen=True, dict=True):
     """Original and released counts over some axes of a product channel, one dimension an axis."""
 
     axes: tuple[ListedAxis, ...]
@@ -187,8 +184,7 @@ class AttackCells:
         return bool(((expected <= 0) & (self.released > 0)).any() or (kept > _HALF).any())
 
 
-@frozen(slots=False, eq=False)
-class GroupedColumn:
+class GroupedColumn(Struct, frozen=True, eq=False):
     """An unmodified column without categories, whose distinct values have (values,) groups."""
 
     name: str

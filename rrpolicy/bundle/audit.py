@@ -7,31 +7,33 @@ import platform
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.bundle.tables.lazy_tables import open_data_tables
-from rrpolicy.canonical_json import Json
+from rrpolicy.canonical_json import Digest, Json
 from rrpolicy.channels.base import Channel
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.manifest.manifest import Data, Manifest
+from rrpolicy.manifest.manifest import Data, LedgerPlace, Manifest
 from rrpolicy.planning.assess import Assessment, channel_outline
 from rrpolicy.planning.key_storage import KeyStorage
-from rrpolicy.planning.ledger_account import BudgetCheck
+from rrpolicy.planning.keys import Hexadecimal, SourceTag
+from rrpolicy.planning.ledger_account import BudgetCheck, RecordedComposition
 from rrpolicy.planning.plan import Plan
 from rrpolicy.plugin_errors.type_checks import check_return_type
+from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.folder.root import blob_id
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import read, record
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-AUDIT_SCHEMA = "rrpolicy.audit/1"
-FINDINGS = "rrpolicy.findings/1"
 AUDIT_FILE = "audit.json"
 POLICY_FILE_NAME = "policy.toml"
 FILES = frozenset({"policy.json", "plan.json", "findings.json", "report.html", "report.json"})
@@ -39,6 +41,83 @@ ATTACK_FILE = "attack.json"
 """The adversarial test, if one was written into audit/ after the release."""
 COMPARISON_FILE = "comparison.json"
 """The alternatives with which the release was compared, if written into audit/."""
+
+
+class PublicDigests(Struct, frozen=True):
+    """What audit/ states of public/.
+
+    Attributes:
+        digest: of release.json, as it states itself.
+        file: of the bytes of release.json.
+    """
+
+    digest: Digest
+    file: Digest
+
+
+class AuditRecord(Struct, frozen=True):
+    """audit/audit.json: a release's policy, plan, source, software and time.
+
+    Attributes:
+        release: its label.
+        public: refers to public/.
+        source_tag: HMAC of the source's content under the plan's key; null for collected records.
+        source_given_as: the kind of the table; no address, no path.
+        key: how the key is kept.
+        writers: versions that the bytes of the release depend on.
+        policy_files: the policy's files as written, in audit/.
+        policy_commit: that HEAD named; null if the policy was in no repository.
+        policy_blob: git's id of the policy file.
+        time: of the release.
+        ledger: its position in the ledger.
+        draw: of a series, the binding of its key to the plan and the source.
+        together: the composition with earlier releases.
+        files: digests of the other files of audit/.
+        digest: of this document without this key.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.audit/1"
+    sparse: ClassVar[tuple[str, ...]] = ("ledger", "draw", "together", "files", "digest")
+
+    release: str | None
+    public: PublicDigests
+    plan_digest: Digest
+    policy_digest: Digest
+    source_tag: SourceTag | None
+    source_given_as: str
+    key: KeyStorage
+    software: Software
+    writers: Mapping[str, str]
+    policy_files: tuple[str, ...]
+    policy_commit: Hexadecimal | None
+    policy_blob: Hexadecimal | None
+    time: str
+    ledger: LedgerPlace | None = None
+    draw: str | None = None
+    together: RecordedComposition | None = None
+    files: Mapping[str, Digest] = MappingProxyType({})
+    digest: Digest = ""
+
+
+class FindingsDocument(Struct, frozen=True):
+    """audit/findings.json: every number of the final assessment, and the draw's actual values.
+
+    Attributes:
+        findings: of each requirement.
+        utility: expectations.
+        attained: the draw's actual values.
+        protection: how strong the release is.
+        tested: whether the draw was tested.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.findings/1"
+    sparse: ClassVar[tuple[str, ...]] = ("protection",)
+
+    findings: tuple[Finding, ...]
+    utility: tuple[UtilityFinding, ...]
+    attained: tuple[Finding, ...]
+    protection: ReleaseProtection | None = None
+    tested: bool = False
 
 
 def audit_record(
@@ -60,25 +139,26 @@ def audit_record(
     verified. `draw` binds the key of a series to the plan and the source
     (`rrpolicy.planning.ledger_account.draw_id`).
     """
-    return {
-        "schema": AUDIT_SCHEMA,
-        "release": label,
-        "public": {"digest": public.digest, "file": public_file},
-        "plan_digest": plan.digest(),
-        "policy_digest": plan.policy_digest,
-        "source_tag": plan.source_tag,
-        "source_given_as": given_as,
-        "key": custody.value,
-        "software": plain(plan.software),
-        "writers": software_versions(),
-        "policy_files": [*sorted(policy_files)],
-        "policy_commit": commit,
-        "policy_blob": policy_git_id(commit, policy_files.get("policy.toml")),
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
-        **({} if public.ledger is None else {"ledger": plain(public.ledger)}),
-        **({} if draw is None else {"draw": draw}),
-        **({} if weighed is None or weighed.rerun is not None else {"together": weighed.stated}),
-    }
+    return record(
+        AuditRecord(
+            label,
+            PublicDigests(public.digest, public_file),
+            plan.digest(),
+            plan.policy_digest,
+            plan.source_tag,
+            given_as,
+            custody,
+            plan.software,
+            software_versions(),
+            tuple(sorted(policy_files)),
+            commit,
+            policy_git_id(commit, policy_files.get("policy.toml")),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            public.ledger,
+            draw,
+            None if weighed is None or weighed.rerun is not None else weighed.stated,
+        )
+    )
 
 
 def policy_git_id(commit: str | None, toml: bytes | None) -> str | None:
@@ -113,14 +193,8 @@ def policy_file_paths(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
 
 def findings_document(assessment: Assessment) -> dict[str, Json]:
     """Return audit/findings.json: every number of the final assessment, and the draw's actual values."""
-    return {
-        "schema": FINDINGS,
-        "findings": plain(assessment.findings),
-        "utility": plain(assessment.utility),
-        "attained": plain(assessment.attained),
-        **({} if assessment.protection is None else {"protection": plain(assessment.protection)}),
-        "tested": assessment.tested,
-    }
+    found = assessment
+    return record(FindingsDocument(found.findings, found.utility, found.attained, found.protection, found.tested))
 
 
 def read_assessment(document: Mapping[str, Any]) -> Assessment:
@@ -129,16 +203,17 @@ def read_assessment(document: Mapping[str, Any]) -> Assessment:
     Raises:
         ValueError: if a number or a word cannot be read.
     """
+    found = read(FindingsDocument, document)
     return Assessment(
-        findings=tuple(map(Finding.from_json, document["findings"])),
-        utility=tuple(map(UtilityFinding.from_json, document["utility"])),
-        attained=tuple(map(Finding.from_json, document["attained"])),
-        protection=read(ReleaseProtection, document["protection"]) if "protection" in document else None,
-        tested=document["tested"],
+        findings=found.findings,
+        utility=found.utility,
+        attained=found.attained,
+        protection=found.protection,
+        tested=found.tested,
     )
 
 
-def software_versions() -> dict[str, Json]:
+def software_versions() -> dict[str, str]:
     """Return the versions that the bytes of a release depend on."""
     import duckdb
     import numpy as np

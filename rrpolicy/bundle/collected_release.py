@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from rrpolicy.collection.answers import implausibilities
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats
+from rrpolicy.frozen import replace
 from rrpolicy.options import CollectOptions, to_path
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.file import PlanFile, read_plan

@@ -6,7 +6,6 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.exports.files import metadata_files
 from rrpolicy.formats.format import CORE_FORMATS, Formats
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import MANIFEST_FILE, LedgerPlace, Manifest, ManifestSeries
 from rrpolicy.numbers import fixed_number
 from rrpolicy.planning.assess import Assessment, assess

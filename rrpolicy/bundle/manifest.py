@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ from rrpolicy.canonical_json import Json, canonical, digest, file_digest, record
 from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 from rrpolicy.declarations import EMPTY_GOVERNANCE, Governance, Role
 from rrpolicy.finding import Basis, Finding, UtilityFinding
+from rrpolicy.frozen import field_names, replace
 from rrpolicy.manifest.manifest import (
     Data,
     DataTable,
@@ -22,7 +22,7 @@ from rrpolicy.manifest.manifest import (
     UnitBound,
 )
 from rrpolicy.policy.model import Attribute
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.tables.writer import WrittenTable
@@ -156,7 +156,7 @@ def file_digests(folder: Path, *, but: str) -> dict[str, str]:
 
 
 def _released_attribute(attribute: Attribute) -> ReleasedAttribute:
-    same = (f.name for f in fields(ReleasedAttribute) if f.name != "keeps_nulls")
+    same = (name for name in field_names(ReleasedAttribute) if name != "keeps_nulls")
     known = ReleasedAttribute(**{name: getattr(attribute, name) for name in same})
     return replace(
         known,

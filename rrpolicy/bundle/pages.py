@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec import Struct
 
 from rrpolicy.bundle.staging import Staging
 from rrpolicy.bundle.tables.writer import WrittenTable
@@ -21,7 +22,7 @@ from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import Measure, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
 from rrpolicy.numbers import figure
 from rrpolicy.planning.assess import Assessment
@@ -48,8 +49,7 @@ if TYPE_CHECKING:
     from rrpolicy.utility.metric import UtilityMetric
 
 
-@frozen
-class ExecutedPlan:
+class ExecutedPlan(Struct, frozen=True):
     """A plan that was drawn into a staging folder.
 
     Attributes:

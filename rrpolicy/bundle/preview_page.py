@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.bundle.manifest import build_manifest
+from rrpolicy.frozen import replace
 from rrpolicy.report import Fact, Obstacle, Report
 from rrpolicy.reports.alternatives import alternatives
 from rrpolicy.reports.attributes import true_values_sentence

@@ -6,9 +6,11 @@ import logging
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
@@ -19,7 +21,7 @@ from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.options import ReleaseOptions, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
@@ -46,7 +48,7 @@ from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import record
 from rrpolicy.source.memory.input_table import InputTable, input_table
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.tuning_source import open_tuning_table
@@ -60,7 +62,7 @@ ReleaseInput: TypeAlias = "str | os.PathLike[str] | Policy | PlannedRelease"
 """The inputs of a release: a policy's file or a plan's, a loaded policy, or a plan made in this process."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WrittenBundle:
     """A bundle that was written.
 
@@ -75,6 +77,9 @@ class WrittenBundle:
         utility: the expected value at each utility gate.
         protection: its grade.
     """
+
+    schema: ClassVar[str] = "rrpolicy.released/1"
+    written: ClassVar[tuple[str, ...]] = ("schema", "bundle", "key", "findings", "protection")
 
     policy: Policy = field(repr=False)
     bundle: Path
@@ -98,16 +103,10 @@ class WrittenBundle:
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy release --json`."""
-        return {
-            "schema": "rrpolicy.released/1",
-            "bundle": str(self.bundle),
-            "key": None if self.key is None else str(self.key),
-            "findings": plain(self.findings),
-            "protection": plain(self.protection),
-        }
+        return record(self)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class KeyDisposition:
     """The intended disposition of the key.
 
@@ -147,8 +146,7 @@ class KeyDisposition:
         return KeyStorage.FILE if drawn_with.passphrase is None else KeyStorage.PROTECTED
 
 
-@frozen
-class ReleaseOrder:
+class ReleaseOrder(Struct, frozen=True):
     """The inputs of one release.
 
     Attributes:

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.tempdirs import (
     Scratch,
     directory_identity,
@@ -28,8 +29,7 @@ _TAKEN = {errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR}
 _INFIX = ".rrpolicy-"
 
 
-@frozen
-class Staging:
+class Staging(Struct, frozen=True):
     """A bundle in the making.
 
     Attributes:

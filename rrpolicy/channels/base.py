@@ -16,8 +16,7 @@ from rrpolicy.channels.probability import log_rounded_up
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.finding import Finding, Measure
 from rrpolicy.report import Section
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import read, record
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,15 +8,16 @@ party's axis publishes one of the six.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from types import MappingProxyType
 from typing import ClassVar, Self, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.probability import keep_probability, retention_probability
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import document_key
 
 Cell: TypeAlias = tuple[Value, ...]
 """A category; of attributes taken together, one label each."""
@@ -24,8 +25,7 @@ Rows: TypeAlias = tuple[tuple[Fraction, ...], ...]
 """(released, original) exact; every column sums to 1."""
 
 
-@frozen
-class Block:
+class Block(Struct, frozen=True):
     """Categories that are exchanged for one another.
 
     Attributes:
@@ -33,8 +33,10 @@ class Block:
         keep: p, the keep probability; 1 for a single member.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"keep": "keep_probability"})
+
     members: tuple[int, ...]
-    keep: Fraction = field(metadata=document_key("keep_probability"))
+    keep: Fraction
 
     @classmethod
     def of(cls, retention: Fraction, members: Iterable[int]) -> Self:
@@ -86,7 +88,7 @@ class Block:
         return ((1 - q) ** 2 + (self.size - 1) * q**2) / (self.keep - q) ** 2
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class _DecoderBase:
     """The common fields of decoders.
 
@@ -106,7 +108,7 @@ class _DecoderBase:
         return True
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class IdentityDecoder(_DecoderBase):
     """An unmodified column.
 
@@ -131,7 +133,7 @@ class IdentityDecoder(_DecoderBase):
         return False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RetentionDecoder(_DecoderBase):
     """Retention in blocks: a value is kept, or exchanged for another of its block, each equally likely.
 
@@ -166,7 +168,7 @@ class RetentionDecoder(_DecoderBase):
         return tuple(map(tuple, rows))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MatrixDecoder(_DecoderBase):
     """Any transition matrix, written down entry by entry: the general form.
 
@@ -199,7 +201,7 @@ class MatrixDecoder(_DecoderBase):
         return self.rows
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AdditionDecoder(_DecoderBase):
     """A set of distinct values that holds the record's own.
 
@@ -221,7 +223,7 @@ class AdditionDecoder(_DecoderBase):
         return self.set_size == len(self.labels)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AnatomyDecoder(_DecoderBase):
     """Two tables: a record of `of` has a value with the value's share in the record's group, in `table`.
 
@@ -251,7 +253,7 @@ class AnatomyDecoder(_DecoderBase):
         return (self.column,)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RecodeDecoder(_DecoderBase):
     """Generalised columns: a record counts in equal shares for every category of its label.
 
@@ -280,7 +282,7 @@ class RecodeDecoder(_DecoderBase):
         return False
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WithheldDecoder(_DecoderBase):
     """A withheld matrix: its probabilities are not published, so counts cannot be corrected.
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.errors import DataError, MissingNameError, Problem, RefusedError
-from rrpolicy.serialization.reading import UnknownVersionError
+from rrpolicy.serialization import UnknownVersionError
 
 T = TypeVar("T")
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.escaping import formulas
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.policy.model import Attribute
@@ -28,8 +28,7 @@ def engine_type_of(labels: tuple[Value, ...]) -> str:
     return "BIGINT" if all(isinstance(v, int) for v in labels) else "DOUBLE"
 
 
-@frozen
-class Column:
+class Column(Struct, frozen=True):
     """One released column.
 
     Attributes:
@@ -87,8 +86,7 @@ def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
     return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
 
 
-@frozen
-class TableSpec:
+class TableSpec(Struct, frozen=True):
     """One released table.
 
     Attributes:

@@ -6,6 +6,7 @@ It protects nobody: every assessment and finding of the release grants an attack
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeGuard
 
 from rrpolicy.channels.axes.identity import Identity
@@ -23,7 +24,6 @@ from rrpolicy.channels.decoders import (
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column, TableSpec, carried_first
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class UndisclosedChannel(Channel):
     """A product channel with withheld matrices: it is published in place of that channel, and never drawn from.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -14,6 +13,7 @@ from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column
 from rrpolicy.counts import Codes, Ints
 from rrpolicy.engine.arrays import as_numpy, number_array, text_array, typed_array, value_positions
+from rrpolicy.frozen import replace
 
 _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
     "BOOLEAN": (pa.bool_(), (bool,)),

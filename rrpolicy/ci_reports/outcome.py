@@ -10,10 +10,11 @@ from enum import StrEnum
 from fractions import Fraction
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.declarations import Waiver
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Measure
-from rrpolicy.frozen_dataclass import frozen
 
 BUG = 70
 """The exit status of a defect of rrpolicy itself."""
@@ -70,8 +71,7 @@ class EntryPart(StrEnum):
     PROBLEM = "problem"
 
 
-@frozen
-class OutcomeEntry:
+class OutcomeEntry(Struct, frozen=True):
     """One check and its result.
 
     Attributes:
@@ -120,16 +120,14 @@ class OutcomeEntry:
         return EntryLevel.WARNING if self.kind in {OutcomeKind.CONDITIONAL, OutcomeKind.REVIEW} else EntryLevel.NONE
 
 
-@frozen
-class OutcomeNote:
+class OutcomeNote(Struct, frozen=True):
     """A heading and lines for people, in addition to the entries."""
 
     title: str
     lines: tuple[str, ...]
 
 
-@frozen
-class OutcomeSubject:
+class OutcomeSubject(Struct, frozen=True):
     """The policy, release or table that entries belong to.
 
     Attributes:
@@ -152,8 +150,7 @@ class OutcomeSubject:
         return self.file if entry.place is None else entry.place.file
 
 
-@frozen
-class CommandOutcome:
+class CommandOutcome(Struct, frozen=True):
     """Results of a command.
 
     Attributes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from rrpolicy import __version__
 from rrpolicy.canonical_json import Json, json_number, pretty
@@ -26,11 +27,10 @@ from rrpolicy.ci_reports.outcome import (
 from rrpolicy.error_codes import codes, page
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import inert_text
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 
-@frozen
-class EntryRule:
+class EntryRule(Struct, frozen=True):
     """A rule.
 
     Attributes:

@@ -380,7 +380,8 @@ def _report_unknown_command(name: str) -> Problem:
 def _report(error: RRPolicyError, given: Sequence[str]) -> int:
     from rrpolicy.cli.terminal import problem_count, wants_colour
     from rrpolicy.cli.text.terminal_layout import wrap_for_stream
-    from rrpolicy.policy.diagnostics import problems_document, render
+    from rrpolicy.policy.diagnostics import ProblemsDocument, render
+    from rrpolicy.serialization import record
 
     def outcome() -> CommandOutcome:
         from rrpolicy.ci_reports import subjects
@@ -388,7 +389,7 @@ def _report(error: RRPolicyError, given: Sequence[str]) -> int:
         found = subjects.problem_subject(error.problems, error.exit_status, error.asked_of)
         return subjects.command_outcome(_command_name(given), error.exit_status, [found])
 
-    _write_machine_output(given, lambda: problems_document(error.problems, error.exit_status), outcome)
+    _write_machine_output(given, lambda: record(ProblemsDocument(error.exit_status, error.problems)), outcome)
     if error.__cause__ is not None and error.problems[0].code == PLUGIN_CONTRACT_CODE:
         _print_traceback(error.__cause__)
     print(wrap_for_stream(render(error.problems, colour=wants_colour()), sys.stderr), file=sys.stderr)
@@ -425,9 +426,10 @@ def _report_bug(error: Exception, given: Sequence[str]) -> int:
 
         return subjects.bug_subject(_command_name(given))
 
-    from rrpolicy.policy.diagnostics import problems_document
+    from rrpolicy.policy.diagnostics import ProblemsDocument
+    from rrpolicy.serialization import record
 
-    _write_machine_output(given, lambda: problems_document((), BUG), outcome)
+    _write_machine_output(given, lambda: record(ProblemsDocument(BUG, ())), outcome)
     _print_traceback(error)
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"

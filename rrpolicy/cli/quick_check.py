@@ -11,6 +11,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
+from msgspec import Struct
+
 from rrpolicy import api
 from rrpolicy.canonical_json import Json
 from rrpolicy.ci_reports.formats import Output
@@ -19,10 +21,8 @@ from rrpolicy.declarations import WARNING_PREFIX
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.options import CheckOptions
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.serialization.writing import plain
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
@@ -73,8 +73,7 @@ def _files(policies: Sequence[str]) -> Iterator[str]:
             yield name
 
 
-@frozen
-class FileCheck:
+class FileCheck(Struct, frozen=True):
     """The result of checking one file."""
 
     name: str
@@ -134,40 +133,16 @@ def _outcome(found: Sequence[FileCheck], status: int) -> CommandOutcome:
 
 
 def _document(found: Sequence[FileCheck], status: int) -> Json:
-    return {"schema": "rrpolicy.check/1", "exit_status": status, "policies": [_policy(one) for one in found]}
+    from rrpolicy.planning.check_document import CheckDocument, checked_policy, refused_policy
+    from rrpolicy.serialization import record
 
-
-def _policy(one: FileCheck) -> Json:
-    checked = one.checked
-    if checked is None:
-        from rrpolicy.policy.diagnostics import to_json
-
-        return {"file": one.name, "exit_status": one.status, "problems": to_json(one.problems)}
-    from rrpolicy.planning.waivers import warning_id
-    from rrpolicy.policy.diagnostics import to_json
-
-    policy = checked.policy
-    return {
-        "file": one.name,
-        "exit_status": one.status,
-        "policy": {"name": policy.name, "version": policy.version, "digest": policy.digest()},
-        "extends": list(policy.baselines),
-        "ledger": None if policy.ledger is None else os.path.normpath(Path(policy.folder) / policy.ledger.file),
-        "findings": [_with_origin(f, s) for f, s in zip(checked.findings, checked.stated, strict=True)],
-        "derived": plain(checked.derived),
-        "unchanged": {a.name: a.why_unchanged for a in checked.unchanged},
-        "governance": policy.governance.to_json(),
-        "governance_digest": policy.governance.digest(),
-        "waived": plain(checked.waived),
-        "records": checked.records,
-        "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in checked.warnings],
-        "problems": to_json(checked.problems),
-    }
-
-
-def _with_origin(finding: Finding, stated: RequirementStatement) -> Json:
-    """Return a finding with its entry's name, the baseline that it comes from, and why it adds nothing, if so."""
-    return {**finding.to_json(), "entry": finding.identity, "origin": stated.origin, "void": stated.void}
+    each = (
+        refused_policy(one.name, one.status, one.problems)
+        if one.checked is None
+        else checked_policy(one.name, one.status, one.checked)
+        for one in found
+    )
+    return record(CheckDocument(status, tuple(each)))
 
 
 def _print_problems(name: str, problems: Sequence[Problem]) -> None:

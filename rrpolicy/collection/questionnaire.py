@@ -11,20 +11,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Measure
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import PolicyIdentity
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Bins, Policy
 from rrpolicy.privacy.epsilon.scope_loss import attribute_epsilon_measure, scope_loss
-from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import record
+from rrpolicy.safe_io.document import UnreadableError, read_document
+from rrpolicy.serialization import faults, read, record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,8 +37,7 @@ QUESTIONNAIRE_FILE = "questionnaire.json"
 """Name of the file in public/ of a release of records collected with it."""
 
 
-@frozen
-class Question:
+class Question(Struct, frozen=True):
     """A question to a person.
 
     Attributes:
@@ -56,8 +55,7 @@ class Question:
     nulls: Value | None
 
 
-@frozen(slots=False)
-class Questionnaire:
+class Questionnaire(Struct, frozen=True, dict=True):
     """Questions, channel and guarantee for collection in the field.
 
     Attributes:
@@ -72,6 +70,7 @@ class Questionnaire:
     """
 
     schema: ClassVar[str] = "rrpolicy.questionnaire/1"
+    computed: ClassVar[tuple[str, ...]] = ("digest",)
 
     policy: PolicyIdentity
     software: Software
@@ -116,11 +115,11 @@ class Questionnaire:
     @cached_property
     def digest(self) -> str:
         """Return the digest of the whole document."""
-        return record_digest(record(self, public=True))
+        return record_digest(record(self, public=True, without={"digest"}))
 
     def to_json(self) -> dict[str, Json]:
         """Return the document; `from_json` reads it back."""
-        return {**record(self, public=True), "digest": self.digest}
+        return record(self, public=True)
 
     @classmethod
     def from_json(cls, document: dict[str, Json], registry: Registry) -> Questionnaire:
@@ -133,8 +132,7 @@ class Questionnaire:
         """
         with registry.naming_absent():
             channel = channel_from_json(document["channel"], registry.kinds)
-        stated = {key: value for key, value in document.items() if key != "digest"}
-        found = read(cls, stated, {"channel": channel})
+        found = read(cls, document, {"channel": channel})
         asked = {q.attribute: len(q.categories) for q in found.questions}
         axes = channel.axes if isinstance(channel, Product) else ()
         known = sorted(a for axis in axes for a in axis.attributes) == sorted(asked)
@@ -219,9 +217,9 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
         raise _questionnaire_error(path, str(error)) from error
     if document.get("schema") != Questionnaire.schema:
         raise _questionnaire_error(path, f"its schema is {document.get('schema')!r}")
-    wrong = faults(document, Questionnaire.schema)
+    wrong = faults(document, Questionnaire)
     if wrong:
-        raise _questionnaire_error(path, "; ".join(wrong[:SHOWN]))
+        raise _questionnaire_error(path, wrong)
     if document["digest"] != record_digest(document):
         raise _questionnaire_error(path, "it was changed after it was written")
     registry = load_allowed(read(Software, document["software"]), plugins)

@@ -16,9 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, digest, file_digest, pretty
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.atomic_write import write_new
@@ -38,8 +39,7 @@ _MOST = 10_000
 """Maximum number of files of an archive."""
 
 
-@frozen
-class Archive:
+class Archive(Struct, frozen=True):
     """An open archive.
 
     Attributes:

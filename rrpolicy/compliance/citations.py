@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from msgspec import Struct
+
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.compliance.evidence import Citation, CitationKind, RequirementDecision
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.numbers import figure
 from rrpolicy.privacy.protection.result import ReleaseProtection
@@ -27,8 +28,7 @@ ATTACK = f"audit/{ATTACK_FILE}"
 EXACT_DRAWS = "values are drawn with cryptographic randomness, and no probability is rounded"
 
 
-@frozen
-class CitedRelease:
+class CitedRelease(Struct, frozen=True):
     """Source of citations.
 
     Attributes:

@@ -7,17 +7,17 @@ import tomllib
 from enum import StrEnum
 from functools import cache
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Verdict
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 
 _FOLDER = "regimes"
 
 
-@frozen
-class Clause:
+class Clause(Struct, frozen=True):
     """One clause of a regime.
 
     Attributes:
@@ -33,8 +33,7 @@ class Clause:
     control: str | None = None
 
 
-@frozen
-class Regime:
+class Regime(Struct, frozen=True):
     """A law, a standard or a guidance.
 
     Attributes:
@@ -85,8 +84,7 @@ class CitationKind(StrEnum):
     RECORD = "record"
 
 
-@frozen
-class RequirementDecision:
+class RequirementDecision(Struct, frozen=True):
     """Decision of a release on a requirement of its policy.
 
     Attributes:
@@ -99,8 +97,7 @@ class RequirementDecision:
     given: tuple[str, ...] = ()
 
 
-@frozen
-class Citation:
+class Citation(Struct, frozen=True):
     """A part of the release that supports a clause.
 
     Attributes:
@@ -119,8 +116,7 @@ class Citation:
         return self.where.partition(", ")[0]
 
 
-@frozen
-class ClauseAnswer:
+class ClauseAnswer(Struct, frozen=True):
     """Evidence for one clause.
 
     Attributes:
@@ -142,16 +138,14 @@ class ClauseAnswer:
         return bool(self.citations)
 
 
-@frozen
-class CitedFile:
+class CitedFile(Struct, frozen=True):
     """A file of the bundle that is cited: its path there, and the digest of its bytes."""
 
     path: str
     digest: str
 
 
-@frozen
-class ComplianceEvidence:
+class ComplianceEvidence(Struct, frozen=True):
     """Evidence of a release for the clauses of a regime.
 
     Attributes:

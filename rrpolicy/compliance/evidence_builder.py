@@ -25,6 +25,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.reports.report_builder import DROPPED_ROLES
 from rrpolicy.safe_io.document import read_document
+from rrpolicy.serialization import read
 from rrpolicy.signing.allowed_signers import AllowedSigners
 from rrpolicy.signing.signature_checks import verify_signatures
 from rrpolicy.signing.signing_keys import TrustedKey
@@ -119,7 +120,7 @@ def _cited_release(public: Path, audit: Path, page: Page, plugins: Sequence[str]
     population = policy["source"]["population"]
     together = tuple(_joint_requirements(read_document(audit / "audit.json")))
     test = audit / ATTACK_FILE
-    attacked = AttackReport.from_json(read_document(test)) if test.is_file() else None
+    attacked = read(AttackReport, read_document(test)) if test.is_file() else None
     return CitedRelease(
         *(manifest, found.findings, found.utility, AUDIT, dropped, population, models, beside, together, attacked),
         tested=found.tested,

@@ -8,6 +8,7 @@ from typing import Literal
 
 from jinja2 import Environment
 from markupsafe import Markup
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, pretty
 from rrpolicy.compliance.evidence import ComplianceEvidence
@@ -15,7 +16,6 @@ from rrpolicy.compliance.inventory import Inventory, inventory_facts, release_la
 from rrpolicy.compliance.oscal import as_oscal
 from rrpolicy.escaping.printable import markdown_code, markdown_prose, visible
 from rrpolicy.escaping.templates import inline_style, template_environment
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
 NOT_COVERED = "not covered"
@@ -53,8 +53,7 @@ def _environment() -> Environment:
 Form = Literal["markdown", "html", "json", "oscal"]
 
 
-@frozen
-class RenderedEvidence:
+class RenderedEvidence(Struct, frozen=True):
     """Evidence, ready to be written in any form."""
 
     evidence: ComplianceEvidence

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from typing import ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACK_FILE
-from rrpolicy.canonical_json import Json
+from rrpolicy.canonical_json import Day, Json
 from rrpolicy.declarations import Governance
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RequirementError, RRPolicyError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import unmet_requirements
@@ -33,15 +35,14 @@ from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.report import Fact
 from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import read, record
 from rrpolicy.signing.signature_checks import attestation_facts, refuse_recalled
 
 SOON = timedelta(days=60)
 """Time before a review, or the end of a waiver, from which it is listed."""
 
 
-@frozen
-class InventoryEntry:
+class InventoryEntry(Struct, frozen=True):
     """One release.
 
     Attributes:
@@ -78,8 +79,7 @@ class InventoryEntry:
     decide: tuple[str, ...] = ()
 
 
-@frozen
-class Inventory:
+class Inventory(Struct, frozen=True):
     """All releases in a repository and its ledgers.
 
     Attributes:
@@ -89,10 +89,18 @@ class Inventory:
         decide: decisions not on a single release: violated requirements, unreadable policies.
     """
 
-    day: str
+    schema: ClassVar[str] = "rrpolicy.inventory/1"
+    written: ClassVar[tuple[str, ...]] = ("schema", "passed", "day", "releases", "unreleased", "decide")
+
+    day: Day
     releases: tuple[InventoryEntry, ...]
     unreleased: tuple[str, ...]
     decide: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Return whether nothing is to be decided."""
+        return not self.decisions
 
     @property
     def decisions(self) -> tuple[tuple[str, str], ...]:
@@ -102,7 +110,7 @@ class Inventory:
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy ledger inventory --json`."""
-        return {"schema": "rrpolicy.inventory/1", "passed": not self.decisions, **record(self)}
+        return record(self)
 
 
 def release_label(one: InventoryEntry) -> str:
@@ -295,7 +303,7 @@ def _attack_summary(bundle: Path) -> str:
     if not path.is_file():
         return ""
     try:
-        attacks = AttackReport.from_json(read_document(path)).every
+        attacks = read(AttackReport, read_document(path)).every
     except (UnreadableError, ValueError, KeyError, TypeError):
         return f"{path} cannot be read"
     right = sum(attack.outcome is AttackOutcome.AS_PREDICTED for attack in attacks)

@@ -16,6 +16,8 @@ from functools import cached_property
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.compliance.evidence import (
     Citation,
@@ -27,7 +29,6 @@ from rrpolicy.compliance.evidence import (
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import markdown_prose, quoted_list, visible
 from rrpolicy.finding import CONDITION, Verdict
-from rrpolicy.frozen_dataclass import frozen
 
 VERSION = "1.2.3"
 OWN = "urn:rrpolicy:oscal"
@@ -70,8 +71,7 @@ def as_oscal(evidence: ComplianceEvidence) -> dict[str, Json]:
     return {"assessment-results": _Results(evidence, evidence.released).document()}
 
 
-@frozen(slots=False)
-class _Objective:
+class _Objective(Struct, frozen=True):
     """An objective outside the regime's catalogue.
 
     Attributes:
@@ -90,8 +90,7 @@ class _Objective:
         return f"A requirement of the policy that speaks to the clause holds: {judged.requirement}"
 
 
-@frozen(slots=False)
-class _Results:
+class _Results(Struct, frozen=True, dict=True):
     """One document."""
 
     evidence: ComplianceEvidence

@@ -17,7 +17,8 @@ from datetime import datetime
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Literal
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
+
 from rrpolicy.policy.model import CsvSettings
 from rrpolicy.source.duckdb.delimited import (
     CHUNK_BYTES,
@@ -110,8 +111,7 @@ def detect_csv_settings(path: str) -> CsvSettings:
     )
 
 
-@frozen
-class _DelimiterShape:
+class _DelimiterShape(Struct, frozen=True):
     """The first lines split at a delimiter.
 
     Attributes:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.drafting.detection import detected_settings, means_missing, missing_codes
 from rrpolicy.drafting.profile import distinct_texts, profile
@@ -20,7 +21,7 @@ from rrpolicy.drafting.role_guessing import Guess, guess, toml_array, with_hiera
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, CsvSettings, Reading
 from rrpolicy.policy.tree.problems import toml_value
@@ -38,8 +39,7 @@ _WORDS = frozenset({"none", "nil", "missing", "unknown"})
 """Texts that may be codes of missing values or categories."""
 
 
-@frozen
-class Draft:
+class Draft(Struct, frozen=True):
     """A drafted policy.
 
     Attributes:

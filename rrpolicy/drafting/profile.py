@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import TypeFamily, family
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.names import likely_missing_codes
 
 if TYPE_CHECKING:
@@ -27,16 +28,14 @@ _GRID = 1000
 """Approximate number of cut points kept for a column with many values."""
 
 
-@frozen
-class QuantileCut:
+class QuantileCut(Struct, frozen=True):
     """A value of a column, and the number of records below it."""
 
     value: Any
     below: int
 
 
-@frozen
-class ColumnProfile:
+class ColumnProfile(Struct, frozen=True):
     """Profile of a column.
 
     Attributes:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.load import PLACEHOLDER_MARK
 
 _SETS = "l-diversity"
@@ -106,8 +107,7 @@ uri = "{PLACEHOLDER_MARK} the table of the population, such as register.parquet"
 """
 
 
-@frozen
-class ProtectionDraft:
+class ProtectionDraft(Struct, frozen=True):
     """Protection of a draft.
 
     Attributes:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from datetime import date, datetime
 from typing import Any, TypeAlias
+
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.drafting.detection import date_format, means_missing
 from rrpolicy.drafting.profile import MAX_DRAFT_CATEGORIES, ColumnProfile, QuantileCut
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import identifier, literal
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.file import moment_text
 from rrpolicy.policy.model import PLAIN, Reading, intervals
 from rrpolicy.policy.tree.problems import toml_value
@@ -159,8 +160,7 @@ _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
 WRITTEN_INDEX = "the index that pandas wrote beside the columns"
 
 
-@frozen
-class Guess:
+class Guess(Struct, frozen=True):
     """Draft for a column.
 
     Attributes:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from msgspec import Struct
+
 from rrpolicy.engine.quoting import identifier
-from rrpolicy.frozen_dataclass import frozen
 
 
 class TypeFamily(StrEnum):
@@ -41,8 +42,7 @@ def family(kind: str) -> TypeFamily:
     return TypeFamily.MOMENT if kind in MOMENTS else TypeFamily.OTHER
 
 
-@frozen
-class StoredColumn:
+class StoredColumn(Struct, frozen=True):
     """A column as the engine stores it.
 
     Attributes:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 METHOD = "uniform spread inside groups (biased: drawn towards independence)"
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class AnatomyRelease(Release):
     """A release of dealt groups; `data` is the table of the records.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -30,7 +30,7 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -41,7 +41,7 @@ _MISSING = 0.05
 _ASIDE = 1.0
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Bootstrapped(Result):
     """A result with the spread of its estimates over releases that were drawn again.
 
@@ -164,7 +164,7 @@ class CountRecorder:
         return count(replace(data, counted_by=None), axes, condition, parameters)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class ResampledCounts:
     """Released counts that were drawn again.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 Constant: TypeAlias = Any
 """A constant as DuckDB reads it: str, int, Decimal, float, bool, date, …"""
@@ -25,8 +25,7 @@ def _texts_differ(a: Any, b: Any) -> bool:
     return isinstance(a, str) != isinstance(b, str)
 
 
-@frozen
-class ColumnComparison:
+class ColumnComparison(Struct, frozen=True):
     """`column operator value`."""
 
     column: str
@@ -34,37 +33,32 @@ class ColumnComparison:
     value: Constant
 
 
-@frozen
-class Member:
+class Member(Struct, frozen=True):
     """`column IN (values)`."""
 
     column: str
     values: tuple[Constant, ...]
 
 
-@frozen
-class Null:
+class Null(Struct, frozen=True):
     """`column IS NULL`."""
 
     column: str
 
 
-@frozen
-class Not:
+class Not(Struct, frozen=True):
     """`NOT part`."""
 
     part: Expression
 
 
-@frozen
-class And:
+class And(Struct, frozen=True):
     """`part AND part …`."""
 
     parts: tuple[Expression, ...]
 
 
-@frozen
-class Or:
+class Or(Struct, frozen=True):
     """`part OR part …`."""
 
     parts: tuple[Expression, ...]

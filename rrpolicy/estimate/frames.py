@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, open_query
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +31,7 @@ NAME = "rrpolicy"
 _OF_POLARS = "_rrpolicy_release"
 
 
-@frozen(slots=False, eq=False)
-class AttachedRelease:
+class AttachedRelease(Struct, frozen=True, eq=False):
     """What a pandas frame keeps of its release; copies of the frame keep the same.
 
     Attributes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from rrpolicy.channels.table import Column, TableSpec, engine_type_of
@@ -16,6 +15,7 @@ from rrpolicy.estimate.survey.design import design_of
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import check_seal, no_release_error, read_release
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar
@@ -26,7 +26,7 @@ from rrpolicy.estimate.results.table import BIASED_ESTIMATOR_METHOD, Crosstab
 from rrpolicy.estimate.results.target import WEIGHTS_INSIDE, Target
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _note_missing_values(question: _Question[_QuestionParams, _ResultT]) -> _Que
 
 
 @check_method_arguments
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Release:
     """An opened release. Nothing is read before a query.
 

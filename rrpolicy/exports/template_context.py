@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AnatomyDecoder
 from rrpolicy.channels.table import Column
@@ -15,12 +17,10 @@ from rrpolicy.estimate.uncorrected.release_validity import MEANING, NOTE, Matrix
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.weights import WeightFile, decoder_weights, weight_files
 from rrpolicy.formats.format import CORE_FORMATS, Format
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 
 
-@frozen
-class AverageExample:
+class AverageExample(Struct, frozen=True):
     """A column of numbers with a category of missing values.
 
     Attributes:
@@ -44,8 +44,7 @@ def average_example(weights: Sequence[WeightFile], absent: Mapping[str, Value]) 
     return None
 
 
-@frozen
-class SqlView:
+class SqlView(Struct, frozen=True):
     """A view of estimate.sql that counts records.
 
     Attributes:
@@ -157,8 +156,7 @@ def _withheld_context(manifest: Manifest, columns: Sequence[Column]) -> dict[str
     }
 
 
-@frozen
-class SensitiveColumn:
+class SensitiveColumn(Struct, frozen=True):
     """A sensitive column of anatomy groups.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.decoders import Cell, Decoder
@@ -16,7 +16,6 @@ from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen_dataclass import frozen
 
 WEIGHT_ROWS = 1_000_000
 """Maximum number of rows of a weight table: a larger matrix is in release.json only; retention has a closed form."""
@@ -25,7 +24,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,62}")
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{d}{i}" for d in ("com", "lpt") for i in range(10))}
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WeightFile:
     """One weight table.
 

@@ -7,13 +7,13 @@ import secrets
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.format import ROWS_PER_GROUP, Format, TableWriter, file_name
 from rrpolicy.formats.rows import bounded_batches, divided, join_batches
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class RowGrouper:
         self._rows, self._n, self._held = [], [], 0
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class FileParts:
     """The files of a released table with any writer: the same rows give the same files.
 

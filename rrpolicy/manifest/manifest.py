@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
 from datetime import date
 from functools import cached_property
 from typing import ClassVar, Literal
+
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Json, Value, record_digest
 from rrpolicy.channels.decoders import Decoder, WithheldDecoder
@@ -19,19 +20,16 @@ from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.declarations import DesignPart, Governance, Role
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_spec import Software
-from rrpolicy.serialization.fields import SPARSE
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 
 MANIFEST_FILE = "release.json"
 WITHHELD = "withheld"
 """Kind of the channel published in place of one whose matrices are withheld."""
 
 
-@frozen
-class PolicyIdentity:
+class PolicyIdentity(Struct, frozen=True):
     """The policy of the release.
 
     Attributes:
@@ -50,15 +48,13 @@ class PolicyIdentity:
     digest: str
 
 
-@frozen
-class UnitBound:
+class UnitBound(Struct, frozen=True):
     """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested."""
 
     max_records: int
 
 
-@frozen
-class ReleasedAttribute:
+class ReleasedAttribute(Struct, frozen=True):
     """The public properties of an attribute.
 
     Attributes:
@@ -78,6 +74,8 @@ class ReleasedAttribute:
         keeps_nulls: for a column without categories: missing values are missing in the release too.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("design", "rounding", "totals", "keeps_nulls")
+
     name: str
     release_as: str
     role: Role
@@ -88,14 +86,13 @@ class ReleasedAttribute:
     hierarchy: tuple[tuple[Value, ...], ...] | None
     assume_unlinkable: str | None
     unchanged: str | None
-    design: DesignPart | None = field(default=None, metadata=SPARSE)
-    rounding: float | None = field(default=None, metadata=SPARSE)
-    totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
-    keeps_nulls: bool = field(default=False, metadata=SPARSE)
+    design: DesignPart | None = None
+    rounding: float | None = None
+    totals: tuple[float, ...] | None = None
+    keeps_nulls: bool = False
 
 
-@frozen
-class DataTable:
+class DataTable(Struct, frozen=True):
     """A released table's files in public/, in the order of its rows; the number of rows, and their digest."""
 
     files: tuple[str, ...]
@@ -103,8 +100,7 @@ class DataTable:
     digest: str
 
 
-@frozen
-class Data:
+class Data(Struct, frozen=True):
     """The data files.
 
     Attributes:
@@ -120,8 +116,7 @@ class Data:
     tables: Mapping[str, DataTable]
 
 
-@frozen
-class StatedRequirement:
+class StatedRequirement(Struct, frozen=True):
     """A requirement of the policy: the privacy model, its options as plain data, and its subgroup."""
 
     model: str
@@ -129,8 +124,7 @@ class StatedRequirement:
     where: Mapping[str, Value]
 
 
-@frozen
-class LedgerPlace:
+class LedgerPlace(Struct, frozen=True):
     """Position of a release in the ledger that its policy names.
 
     Attributes:
@@ -142,8 +136,7 @@ class LedgerPlace:
     entry: str
 
 
-@frozen
-class ManifestSeries:
+class ManifestSeries(Struct, frozen=True):
     """The series of a release: in all of them a person's unchanged value has the same noise.
 
     Attributes:
@@ -161,8 +154,7 @@ class ManifestSeries:
     persons: Literal["integer", "text"]
 
 
-@frozen(slots=False)
-class Manifest:
+class Manifest(Struct, frozen=True, dict=True):
     """Content of release.json.
 
     Attributes:
@@ -201,6 +193,9 @@ class Manifest:
     """
 
     schema: ClassVar[str] = "rrpolicy.release/1"
+    sparse: ClassVar[tuple[str, ...]] = (
+        *("require_roles", "require_approval", "ledger", "series", "collected", "weights_inside", "replaces", "test"),
+    )
 
     release: str | None
     policy: PolicyIdentity
@@ -289,18 +284,4 @@ class Manifest:
 
     def to_json(self) -> dict[str, Json]:
         """Return release.json; optional parts are present only if the release has them."""
-        document = record(self)
-        optional = ("ledger", "series", "collected", "weights_inside", "replaces", "test")
-        for key in ("require_roles", "require_approval", *optional):
-            if not getattr(self, key):
-                del document[key]
-        return document
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Json]) -> Manifest:
-        """Read the output of `to_json`; it fits its schema.
-
-        Raises:
-            ValueError: if it contradicts itself.
-        """
-        return read(cls, document)
+        return record(self)

@@ -8,7 +8,8 @@ from pathlib import Path
 from rrpolicy.canonical_json import Json, file_digest, record_digest
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
-from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
+from rrpolicy.safe_io.document import UnreadableError, read_document
+from rrpolicy.serialization import MalformedError, read
 
 
 def read_release(folder: Path) -> Manifest:
@@ -30,11 +31,10 @@ def read_release(folder: Path) -> Manifest:
                 hint="it was written by another version of rrpolicy: update, or use the one named in release.json",
             )
         )
-    wrong = faults(document, Manifest.schema)
-    if wrong:
-        raise no_release_error(folder, f"in its {MANIFEST_FILE}, {'; '.join(wrong[:SHOWN])}")
     try:
-        return Manifest.from_json(document)
+        return read(Manifest, document)
+    except MalformedError as error:
+        raise no_release_error(folder, f"in its {MANIFEST_FILE}, {error}") from error
     except (ValueError, TypeError, ArithmeticError) as error:
         raise no_release_error(folder, f"its {MANIFEST_FILE} contradicts itself") from error
 

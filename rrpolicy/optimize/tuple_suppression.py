@@ -22,11 +22,11 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import Place, Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Ints
@@ -123,8 +123,7 @@ def suppress_counts(histograms: Ints, l: Fraction) -> Ints | None:
     return histograms - np.array(parting.classes, dtype=np.int64).reshape(histograms.shape)
 
 
-@frozen
-class Suppression:
+class Suppression(Struct, frozen=True):
     """The result of TP.
 
     Attributes:

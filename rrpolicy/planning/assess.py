@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.self_check import unverified_components
 from rrpolicy.errors import Place
 from rrpolicy.finding import Basis, Companion, Derived, Finding, Measure, Profile, Standing, UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Outline
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
@@ -33,8 +34,7 @@ GIVEN = (
 """The assumption of every finding about a series."""
 
 
-@frozen
-class Assessment:
+class Assessment(Struct, frozen=True):
     """The assessment of a channel: every requirement, every utility gate, and their common assumptions.
 
     Attributes:

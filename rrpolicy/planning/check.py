@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.base import Channel
@@ -20,7 +21,7 @@ from rrpolicy.declarations import Role, Waiver
 from rrpolicy.errors import GatedResult, PolicyError, Problem, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Finding
 from rrpolicy.formats.format import MAX_FILES, MultiFileFormat, file_count
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.assess import requirement_text
 from rrpolicy.planning.derived_statistics import impossible_acceptances, possible_statistics
@@ -49,8 +50,7 @@ from rrpolicy.source.units import UNTESTED_UNITS, unit_choice_hint
 MANY_RECORDS = 2**62
 
 
-@frozen
-class PolicyCheck(GatedResult):
+class PolicyCheck(Struct, GatedResult, frozen=True):
     """The decisions that need no data; `undecided` findings wait for `plan`. `stated` has each requirement's origin.
 
     `derived` are the statistics that a plan may derive from the data, `outline` the structure that the mechanism will
@@ -109,8 +109,7 @@ class PolicyCheck(GatedResult):
         return split_warnings(points, self.policy.governance, self.terms)
 
 
-@frozen
-class RequirementStatement:
+class RequirementStatement(Struct, frozen=True):
     """The origin of a requirement, and whether it requires anything that no other requires.
 
     Attributes:

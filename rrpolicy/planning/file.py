@@ -9,34 +9,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, canonical, digest, pretty
 from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import Problem, RefusedError, write_error
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.check import requirement_statements
 from rrpolicy.planning.gate import gate
 from rrpolicy.planning.keys import KeyFile, new_key_file
-from rrpolicy.planning.plan import PLAN_SCHEMA, Plan, software_matches
-from rrpolicy.planning.plan_result import MarginalError, PlanResult, review_warnings
+from rrpolicy.planning.plan import PLAN_SCHEMA, MarginalError, Plan, PlanDocument, software_matches
+from rrpolicy.planning.plan_result import PlanResult, review_warnings
 from rrpolicy.planning.policy_opening import OpenedPolicy, OpeningRecord, open_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.policy_decoding import mechanism_from_json
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.safe_io.atomic_write import appear, refuse_existing
-from rrpolicy.safe_io.document import SHOWN, UnreadableError, faults, read_document
+from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
 from rrpolicy.safe_io.tempdirs import directory_identity
-from rrpolicy.serialization.reading import read
+from rrpolicy.serialization import faults, read
 
 LARGEST = 2**30
 """The most bytes of a plan's file."""
 
 
-@frozen
-class PlanFile:
+class PlanFile(Struct, frozen=True):
     """A plan that is still fresh, with its policy as the policy's file states it now."""
 
     plan: Plan
@@ -126,8 +126,8 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
         with opened.registry.naming_absent():
             plan = Plan.from_json(document, opened.registry, uri=opened.policy.source.uri, folder=opened.policy.folder)
         assessment = Assessment(
-            tuple(map(Finding.from_json, document["findings"])),
-            tuple(map(UtilityFinding.from_json, document["utility"])),
+            tuple(map(partial(read, Finding), document["findings"])),
+            tuple(map(partial(read, UtilityFinding), document["utility"])),
             protection=read(ReleaseProtection, document["protection"]),
         )
         errors = tuple(read(MarginalError, error) for error in document["expected_errors"])
@@ -162,9 +162,9 @@ def _plan_fields(path: Path) -> dict[str, Any]:
         raise RefusedError(
             Problem("RR401", f"{path} is no plan of schema {PLAN_SCHEMA}", hint="`rrpolicy plan --out` writes one")
         )
-    wrong = faults(document, PLAN_SCHEMA)
+    wrong = faults(document, PlanDocument)
     if wrong:
-        raise RefusedError(Problem("RR401", f"{path} is no plan: {'; '.join(wrong[:SHOWN])}", hint=hint))
+        raise RefusedError(Problem("RR401", f"{path} is no plan: {wrong}", hint=hint))
     return document
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import BOUND_WORDS, CONDITION, UNCHECKED, Finding, Standing, UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.planning.assess import Assessment
@@ -40,8 +41,7 @@ EXPECTED = "Cramér's V below 0.5, and certain values for less than 1 % of the r
 """The permitted association of an unmodified column with a randomised one."""
 
 
-@frozen
-class Decision(GatedResult):
+class Decision(Struct, GatedResult, frozen=True):
     """Whether a release may be made.
 
     Attributes:

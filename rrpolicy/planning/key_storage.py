@@ -18,9 +18,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 
 PASSPHRASE_VARIABLE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
 """The environment variable that holds the passphrase of a key file if no terminal is available."""
@@ -63,8 +64,7 @@ class KeyStorage(StrEnum):
         }[self]
 
 
-@frozen
-class ExternalSecret:
+class ExternalSecret(Struct, frozen=True):
     """A secret of 32 bytes stored outside of files.
 
     Attributes:

@@ -17,13 +17,14 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
-from rrpolicy.canonical_json import Json, canonical, pretty
+from msgspec import Meta, Struct
+
+from rrpolicy.canonical_json import Digest, Json, canonical, pretty
 from rrpolicy.errors import Problem, RefusedError, write_error
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.planning.key_storage import (
     PASSPHRASE_VARIABLE,
     ExternalSecret,
@@ -31,9 +32,9 @@ from rrpolicy.planning.key_storage import (
     decrypt_key,
     encrypt_key,
 )
-from rrpolicy.safe_io.document import faults
 from rrpolicy.safe_io.interrupts import cleanup_on_exit
 from rrpolicy.safe_io.passphrase import NoPassphraseError, read_passphrase
+from rrpolicy.serialization import faults
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -55,7 +56,70 @@ class _HiddenWeightSource(Protocol):
     def inside(self) -> bytes | None: ...
 
 
-@frozen
+Hexadecimal: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]+$")]
+KeyDigits: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$", max_length=64)]
+SourceTag: TypeAlias = Annotated[str, Meta(pattern="^hmac-sha256(/2)?:[0-9a-f]{64}$")]
+
+
+class ProtectedKey(Struct, frozen=True):
+    """A key under a passphrase.
+
+    Attributes:
+        kdf: the function that derives the key of encryption from the passphrase.
+        n: its cost.
+        r: its block size.
+        p: its parallelism.
+        salt: in hexadecimal digits.
+        nonce: of the encryption, in hexadecimal digits.
+        ciphertext: in hexadecimal digits.
+    """
+
+    kdf: Literal["scrypt"]
+    n: int
+    r: int
+    p: int
+    salt: Hexadecimal
+    nonce: Hexadecimal
+    ciphertext: Hexadecimal
+
+
+class KeyDocument(Struct, frozen=True, kw_only=True):
+    """The file of a plan's key, as secret as the data.
+
+    Attributes:
+        key: 32 bytes in hexadecimal digits, unless it is protected.
+        protected: the key under a passphrase.
+        plan_digest: of the plan.
+        source_tag: HMAC of the source's content under the key.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.key/1"
+    sparse: ClassVar[tuple[str, ...]] = ("key", "protected")
+
+    key: KeyDigits | None = None
+    plan_digest: Digest
+    source_tag: SourceTag
+    protected: ProtectedKey | None = None
+
+
+class SeriesKeyDocument(Struct, frozen=True, kw_only=True):
+    """The file of a series' key, as secret as the data.
+
+    Attributes:
+        key: 32 bytes in hexadecimal digits, unless it is protected.
+        protected: the key under a passphrase.
+        series: the name of the series.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.series-key/1"
+    sparse: ClassVar[tuple[str, ...]] = ("key", "protected")
+
+    key: KeyDigits | None = None
+    protected: ProtectedKey | None = None
+    series: str
+
+
+@dataclass(frozen=True, slots=True)
 class KeyFile:
     """A key and its permitted use.
 
@@ -66,6 +130,7 @@ class KeyFile:
     """
 
     schema: ClassVar[str] = "rrpolicy.key/1"
+    document: ClassVar[type[Struct]] = KeyDocument
 
     key: bytes = field(repr=False)
     plan_digest: str
@@ -78,7 +143,7 @@ class KeyFile:
         return {"plan_digest": self.plan_digest, "source_tag": self.source_tag}
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SeriesKey:
     """The key of a series.
 
@@ -88,6 +153,7 @@ class SeriesKey:
     """
 
     schema: ClassVar[str] = "rrpolicy.series-key/1"
+    document: ClassVar[type[Struct]] = SeriesKeyDocument
 
     key: bytes = field(repr=False)
     series: str
@@ -221,22 +287,22 @@ def read_key(path: Path) -> KeyFile:
     Raises:
         RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is wrong.
     """
-    key, stated, secret = _read_key_file(path, KeyFile.schema)
+    key, stated, secret = _read_key_file(path, KeyFile)
     return KeyFile(key, **stated, passphrase=secret)
 
 
 def read_series_key(path: Path, series: str) -> SeriesKey:
     """Read the key file of a series, as `read_key` does (RR403, also if it is the key of another series)."""
-    key, stated, secret = _read_key_file(path, SeriesKey.schema)
+    key, stated, secret = _read_key_file(path, SeriesKey)
     if stated["series"] != series:
         hint = "name the key that the first release of the series made"
         raise _key_file_error(path, f"is the key of another series, '{stated['series']}'", hint)
     return SeriesKey(key, series, secret)
 
 
-def _read_key_file(path: Path, schema: str) -> tuple[bytes, dict[str, str], bytes | None]:
+def _read_key_file(path: Path, kind: type[KeyFile | SeriesKey]) -> tuple[bytes, dict[str, str], bytes | None]:
     """Return the key of a file, the data stored with it, and the passphrase that opened it."""
-    hint = _SERIES_HINT if schema == SeriesKey.schema else _HINT
+    hint = _SERIES_HINT if kind is SeriesKey else _HINT
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -246,11 +312,13 @@ def _read_key_file(path: Path, schema: str) -> tuple[bytes, dict[str, str], byte
         raise _key_file_error(path, f"cannot be read: {error.strerror}", hint) from error
     try:
         document = json.loads(content)
-        known = not faults(document, schema) and ("key" in document) != ("protected" in document)
+        known = not faults(document, kind.document) and ("key" in document) != ("protected" in document)
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False
     if not known:
-        raise _key_file_error(path, "is not a key file that this version reads", _wrong_key_kind_hint(content, schema))
+        raise _key_file_error(
+            path, "is not a key file that this version reads", _wrong_key_kind_hint(content, kind.schema)
+        )
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
         raise _key_file_error(
             path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it"

@@ -9,15 +9,14 @@ import hashlib
 import hmac
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from rrpolicy.canonical_json import Json
+from msgspec import Struct
+
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.finding import Finding
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.serialization.writing import plain
 from rrpolicy.wording import VERDICT_WORDS
 
 if TYPE_CHECKING:
@@ -34,23 +33,22 @@ if TYPE_CHECKING:
 _DRAW = b"rrpolicy.draw/1\0"
 
 
-@frozen
-class CompositionEntry:
+class CompositionEntry(Struct, frozen=True):
     """One entry of the budget, over all releases of the same people.
 
     Attributes:
         finding: of all of them as one channel; None if no rule composes them.
         alone: the value that each release achieves by itself, the new one last, if known.
-        unruled: why no rule composes them; "" if one does.
-        promised_by: the name of the earlier release, or of the ledger's budget, that guaranteed it; "" for the policy's
-            budget.
+        unruled: why no rule composes them; None if one does.
+        promised_by: the name of the earlier release, or of the ledger's budget, that guaranteed it; None for
+            the policy's budget.
     """
 
     requirement: str
     finding: Finding | None
     alone: tuple[float | None, ...]
-    unruled: str = ""
-    promised_by: str = ""
+    unruled: str | None = None
+    promised_by: str | None = None
 
     @property
     def said(self) -> str:
@@ -58,7 +56,49 @@ class CompositionEntry:
         return self.requirement + (f" (promised by {self.promised_by})" if self.promised_by else "")
 
 
-@frozen
+class Refusal(Struct, frozen=True):
+    """A problem that prevents a release, as a plan's document contains it.
+
+    Attributes:
+        code: stable, such as `RR441`.
+        message: what is wrong.
+    """
+
+    code: str
+    message: str
+
+
+class RecordedRequirement(Struct, frozen=True):
+    """One entry of the budget, as audit/ records it.
+
+    Attributes:
+        requirement: with its owner.
+        verdict: `no rule` if no rule composes it.
+        told: the composition in words.
+    """
+
+    requirement: str
+    verdict: str
+    told: str
+
+
+class RecordedComposition(Struct, frozen=True):
+    """A release with the earlier ones of the same people, as audit/ records it.
+
+    Attributes:
+        earlier: names of the earlier releases that may concern the same people.
+        rule: of composition, in words.
+        uncomposed: why the policy releases it although no rule composes it; None if it does not, or need not.
+        requirements: each entry of the budget.
+    """
+
+    earlier: tuple[str, ...]
+    rule: str
+    uncomposed: str | None
+    requirements: tuple[RecordedRequirement, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class BudgetCheck(GatedResult):
     """A release with the earlier ones of the same people.
 
@@ -74,6 +114,8 @@ class BudgetCheck(GatedResult):
         problems: that prevent the release (RR441, RR442, RR446).
     """
 
+    written: ClassVar[tuple[str, ...]] = ("head", "earlier", "rule", "uncomposed", "together", "problems=refusals")
+
     ledger: str
     head: str
     earlier: tuple[str, ...]
@@ -84,42 +126,23 @@ class BudgetCheck(GatedResult):
     branch: str | None = None
     problems: tuple[Problem, ...] = field(default=(), compare=False)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return it as a plan's document contains it."""
-        return {
-            "head": self.head,
-            "earlier": list(self.earlier),
-            "rule": self.rule,
-            "uncomposed": self.uncomposed,
-            "together": [
-                {
-                    "requirement": each.requirement,
-                    "finding": None if each.finding is None else each.finding.to_json(),
-                    "alone": plain(each.alone),
-                    "unruled": each.unruled or None,
-                    "promised_by": each.promised_by or None,
-                }
-                for each in self.together
-            ],
-            "problems": [{"code": p.code, "message": p.message} for p in self.problems],
-        }
+    @property
+    def refusals(self) -> tuple[Refusal, ...]:
+        """Return the problems, as a plan's document contains them."""
+        return tuple(Refusal(problem.code, problem.message) for problem in self.problems)
 
     @property
-    def stated(self) -> dict[str, Json]:
+    def stated(self) -> RecordedComposition:
         """Return its part of audit/: the ledger's contents in words."""
-        return {
-            "earlier": list(self.earlier),
-            "rule": self.rule,
-            "uncomposed": self.uncomposed,
-            "requirements": [
-                {
-                    "requirement": each.said,
-                    "verdict": "no rule" if each.finding is None else str(each.finding.verdict or ""),
-                    "told": composition_text(each),
-                }
-                for each in self.together
-            ],
-        }
+        requirements = (
+            RecordedRequirement(
+                each.said,
+                "no rule" if each.finding is None else str(each.finding.verdict or ""),
+                composition_text(each),
+            )
+            for each in self.together
+        )
+        return RecordedComposition(self.earlier, self.rule, self.uncomposed, tuple(requirements))
 
     @property
     def entered(self) -> str:

@@ -5,20 +5,25 @@ A plan is audit-class. It releases nothing.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from msgspec import UNSET, Struct, UnsetType, field
 
 import rrpolicy
-from rrpolicy.canonical_json import Json, canonical, digest
+from rrpolicy.canonical_json import Digest, Json, canonical, digest
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.self_check import channel_contradictions, check_protocols, finalised_channel
+from rrpolicy.declarations import Governance
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
-from rrpolicy.finding import Derived, Origin
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import ManifestSeries
 from rrpolicy.mechanism import Outline, Proposal, Remark, Task
+from rrpolicy.numbers import plain_number
 from rrpolicy.planning.check import (
     budget_assessors,
     file_split_problems,
@@ -37,6 +42,8 @@ from rrpolicy.planning.check import (
     withholding_problems,
 )
 from rrpolicy.planning.derived_statistics import derived_statistics_of_plan, impossible_acceptances, possible_statistics
+from rrpolicy.planning.keys import SourceTag
+from rrpolicy.planning.ledger_account import BudgetCheck
 from rrpolicy.planning.review_points import (
     association_warnings,
     channel_formula_warnings,
@@ -51,15 +58,15 @@ from rrpolicy.planning.series import (
     series_problems,
     table_series,
 )
-from rrpolicy.planning.waivers import invalid_waivers
+from rrpolicy.planning.waivers import WaivedProblem, invalid_waivers
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.policy_decoding import policy_from_json
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain, read, record
 from rrpolicy.source.units import require_unrepeated_people
 
 if TYPE_CHECKING:
@@ -69,8 +76,156 @@ if TYPE_CHECKING:
 PLAN_SCHEMA = "rrpolicy.plan/1"
 
 
-@frozen
-class Plan:
+class MarginalError(Struct, frozen=True):
+    """The root mean squared error of a marginal's reconstructed shares, of this table.
+
+    Attributes:
+        attributes: of the marginal.
+        error: infinite if nothing can be reconstructed; None if it depends on the data.
+        cells: of the marginal.
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"error": "rmse"})
+    unwritten: ClassVar[tuple[str, ...]] = ("cells",)
+
+    attributes: tuple[str, ...]
+    error: float | None
+    cells: int = 1
+
+    @property
+    def relative(self) -> float:
+        """Return the error as a share of that of equal shares, at most sqrt((1 - 1/d)/d) in d cells, at its worst."""
+        if self.error is None or self.cells <= 1:
+            return 0.0
+        return self.error / math.sqrt((1 - 1 / self.cells) / self.cells)
+
+    @property
+    def useless(self) -> bool:
+        """Return whether equal shares, which need no estimate, are nearer to those of every table."""
+        return self.relative >= 1
+
+    @property
+    def odd(self) -> bool:
+        """Return whether there is no number: nothing can be reconstructed, or it depends on the data."""
+        return self.error is None or math.isinf(self.error)
+
+    @property
+    def told(self) -> str:
+        """Return the error in words."""
+        if self.error is None:
+            return "unknown without data"
+        return "cannot be estimated" if math.isinf(self.error) else plain_number(self.error, 4)
+
+
+class PlannedPolicy(Struct, frozen=True):
+    """The policy of a plan.
+
+    Attributes:
+        name: its name.
+        version: its version.
+        digest: of the policy as its file states it.
+        resolved: the policy with its defaults and domains.
+    """
+
+    name: str
+    version: str
+    digest: Digest
+    resolved: Json
+
+
+class PlannedMechanism(Struct, frozen=True):
+    """The mechanism of a plan.
+
+    Attributes:
+        name: its name.
+        parameters: attributes -> their parameters as numbers and exact fractions.
+    """
+
+    name: str
+    parameters: Mapping[str, Json]
+
+
+class IdentifiedWarning(Struct, frozen=True):
+    """A point that needs a person's judgement.
+
+    Attributes:
+        id: its name, by which a waiver accepts it.
+        text: the point in words.
+    """
+
+    id: str
+    text: str
+
+
+class PlanDocument(Struct, frozen=True, kw_only=True):
+    """A plan: `plan --json`, `plan --out` (with findings and the policy's file), and audit/plan.json.
+
+    Attributes:
+        digest: of the data that determine the release.
+        records: the number of records.
+        source_tag: HMAC of the source's content under the plan's key; null if no key was made.
+        plan_on: fingerprint of the table on which parameters were chosen; null if that was the source.
+        reference: fingerprint of the population in which people were counted.
+        origins: attribute -> where its parameters come from.
+        unrounded: attribute -> the solution before rounding down.
+        remarks: of the mechanism on its choice, and points that need a judgement.
+        derived: statistics of the table that public/ will disclose beyond the number of records.
+        passed: whether all gates hold.
+        protection: how strong the release is.
+        assumptions: of all findings.
+        accept: the line to add below [release]; null if none is needed.
+        expected_errors: of each marginal table.
+        dropped: columns that are not released.
+        unchanged: columns that are released as they are.
+        governance: people's declarations and decisions.
+        waived: problems that waivers permit.
+        warnings: points that need a person's judgement.
+        ledger: the composition with earlier releases.
+        policy_file: path of the policy, relative to the plan's folder.
+        mechanism_as_stated: the mechanism's table of the policy file.
+        file_digest: of this document without this key.
+    """
+
+    schema: ClassVar[str] = PLAN_SCHEMA
+    sparse: ClassVar[tuple[str, ...]] = (
+        *("reference", "mechanism", "passed", "protection", "findings", "utility", "assumptions", "accept"),
+        *("expected_errors", "dropped", "unchanged", "governance", "governance_digest", "waived", "warnings"),
+        *("ledger", "policy_file", "mechanism_as_stated", "file_digest"),
+    )
+
+    digest: Digest
+    policy: PlannedPolicy
+    records: int
+    software: Software
+    source_tag: SourceTag | None
+    plan_on: str | None
+    reference: str | None = None
+    channel: Channel
+    origins: Mapping[str, str]
+    unrounded: Mapping[str, Mapping[str, float]]
+    remarks: tuple[Remark, ...]
+    derived: tuple[Derived, ...]
+    mechanism: PlannedMechanism | UnsetType = UNSET
+    passed: bool | UnsetType = UNSET
+    protection: ReleaseProtection | UnsetType | None = UNSET
+    findings: tuple[Finding, ...] | UnsetType = UNSET
+    utility: tuple[UtilityFinding, ...] | UnsetType = UNSET
+    assumptions: tuple[str, ...] | UnsetType = UNSET
+    accept: str | UnsetType | None = UNSET
+    expected_errors: tuple[MarginalError, ...] | UnsetType = UNSET
+    dropped: tuple[str, ...] | UnsetType = UNSET
+    unchanged: tuple[str, ...] | UnsetType = UNSET
+    governance: Governance | UnsetType = UNSET
+    governance_digest: Digest | UnsetType = UNSET
+    waived: tuple[WaivedProblem, ...] | UnsetType = UNSET
+    warnings: tuple[IdentifiedWarning, ...] | UnsetType = UNSET
+    ledger: BudgetCheck | UnsetType = UNSET
+    policy_file: str | UnsetType = UNSET
+    mechanism_as_stated: str | UnsetType = UNSET
+    file_digest: Digest | UnsetType = UNSET
+
+
+class Plan(Struct, frozen=True):
     """The exact definition of a release.
 
     Attributes:
@@ -126,28 +281,28 @@ class Plan:
         """Return the plan with the HMAC of its source."""
         return replace(self, source_tag=source_tag)
 
+    @property
+    def document(self) -> PlanDocument:
+        """Return the plan's document, without findings."""
+        policy = self.policy
+        return PlanDocument(
+            digest=self.digest(),
+            policy=PlannedPolicy(policy.name, policy.version, self.policy_digest, policy.to_json()),
+            records=self.records,
+            software=self.software,
+            source_tag=self.source_tag,
+            plan_on=self.plan_on,
+            reference=self.reference,
+            channel=self.channel,
+            origins=self.origins,
+            unrounded=self.unrounded,
+            remarks=self.remarks,
+            derived=self.derived,
+        )
+
     def to_json(self) -> dict[str, Json]:
         """Return the plan as plain data; `from_json` reads it back."""
-        return {
-            "schema": PLAN_SCHEMA,
-            "digest": self.digest(),
-            "policy": {
-                "name": self.policy.name,
-                "version": self.policy.version,
-                "digest": self.policy_digest,
-                "resolved": self.policy.to_json(),
-            },
-            "records": self.records,
-            "software": plain(self.software),
-            "source_tag": self.source_tag,
-            "plan_on": self.plan_on,
-            **self._counted_in,
-            "channel": self.channel.to_json(),
-            "origins": plain(self.origins),
-            "unrounded": plain(self.unrounded),
-            "remarks": plain(self.remarks),
-            "derived": plain(self.derived),
-        }
+        return record(self.document)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], registry: Registry, *, uri: str = "", folder: str = ".") -> Plan:

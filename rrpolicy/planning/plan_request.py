@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Unpack
 
@@ -10,14 +10,14 @@ from rrpolicy.canonical_json import Json
 from rrpolicy.collection.questionnaire import Questionnaire, collection_problems
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.options import PlanOptions, Progress, to_path, with_options
 from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
 from rrpolicy.planning.key_storage import ExternalSecret, key_location
 from rrpolicy.planning.keys import KeyFile, derive_key, generate_key, keyed_fingerprint, refuse_existing_key
 from rrpolicy.planning.ledger_account import Account, LedgerBackend
-from rrpolicy.planning.plan import Plan
-from rrpolicy.planning.plan_result import MarginalError, PlanResult, plan_and_assess
+from rrpolicy.planning.plan import MarginalError, Plan
+from rrpolicy.planning.plan_result import PlanResult, plan_and_assess
 from rrpolicy.planning.policy_opening import OpenedPolicy, PolicyLike, reopen_policy
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Policy
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PlannedRelease(GatedResult):
     """A planned release with its risk and errors; `rrpolicy.release` executes exactly it.
 

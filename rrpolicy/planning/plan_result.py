@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
 from itertools import combinations
 from typing import TYPE_CHECKING
+
+from msgspec import UNSET, Struct
 
 from rrpolicy.canonical_json import Json, exact
 from rrpolicy.channels.decoders import (
@@ -21,20 +22,18 @@ from rrpolicy.channels.decoders import (
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Governance
 from rrpolicy.errors import DataError, GatedResult, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Remark
-from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import Assessment, assess
 from rrpolicy.planning.check import RequirementStatement, requirement_statements
 from rrpolicy.planning.derived_statistics import acceptance_hint
 from rrpolicy.planning.gate import Decision, gate
 from rrpolicy.planning.ledger_account import Account, BudgetCheck
-from rrpolicy.planning.plan import Plan, make_plan
+from rrpolicy.planning.plan import IdentifiedWarning, MarginalError, Plan, PlannedMechanism, make_plan
 from rrpolicy.planning.waivers import REVIEW_REMARKS, Terms, warning_id
 from rrpolicy.policy.model import Policy
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.fields import UNWRITTEN, document_key
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import record
 from rrpolicy.source.units import UNTESTED_UNITS, unit_choice_hint
 
 if TYPE_CHECKING:
@@ -44,47 +43,7 @@ MAX_PAIRS = 400
 """The most pairs of columns whose error is computed, the first ones of the channel."""
 
 
-@frozen
-class MarginalError:
-    """The root mean squared error of a marginal's reconstructed shares, of this table.
-
-    Attributes:
-        attributes: of the marginal.
-        error: infinite if nothing can be reconstructed; None if it depends on the data.
-        cells: of the marginal.
-    """
-
-    attributes: tuple[str, ...]
-    error: float | None = field(metadata=document_key("rmse"))
-    cells: int = field(default=1, metadata=UNWRITTEN)
-
-    @property
-    def relative(self) -> float:
-        """Return the error as a share of that of equal shares, at most sqrt((1 - 1/d)/d) in d cells, at its worst."""
-        if self.error is None or self.cells <= 1:
-            return 0.0
-        return self.error / math.sqrt((1 - 1 / self.cells) / self.cells)
-
-    @property
-    def useless(self) -> bool:
-        """Return whether equal shares, which need no estimate, are nearer to those of every table."""
-        return self.relative >= 1
-
-    @property
-    def odd(self) -> bool:
-        """Return whether there is no number: nothing can be reconstructed, or it depends on the data."""
-        return self.error is None or math.isinf(self.error)
-
-    @property
-    def told(self) -> str:
-        """Return the error in words."""
-        if self.error is None:
-            return "unknown without data"
-        return "cannot be estimated" if math.isinf(self.error) else plain_number(self.error, 4)
-
-
-@frozen
-class PlanResult(GatedResult):
+class PlanResult(Struct, GatedResult, frozen=True):
     """A plan, its findings, whether it passes, and its remaining utility.
 
     Attributes:
@@ -124,24 +83,25 @@ class PlanResult(GatedResult):
     def to_json(self) -> dict[str, Json]:
         """Return the document of `plan --json` and `plan --out`."""
         policy = self.plan.policy
-        return {
-            **self.plan.to_json(),
-            "mechanism": {"name": policy.mechanism.name, "parameters": randomisation_parameters(self.plan)},
-            "passed": self.passed,
-            "protection": plain(self.assessment.protection),
-            "findings": plain(self.assessment.findings),
-            "utility": plain(self.assessment.utility),
-            "assumptions": list(self.assessment.audited),
-            "accept": self.accept,
-            "expected_errors": plain(self.errors),
-            "dropped": [a.name for a in policy.attributes.values() if a.role.dropped],
-            "unchanged": list(unrandomised_columns(self.plan)),
-            "governance": self.governance.to_json(),
-            "governance_digest": self.governance.digest(),
-            "waived": plain(self.decision.waived),
-            "warnings": [{"id": warning_id(remark), "text": remark.text} for remark in self.decision.warnings],
-            **({} if self.weighed is None else {"ledger": self.weighed.to_json()}),
-        }
+        document = replace(
+            self.plan.document,
+            mechanism=PlannedMechanism(policy.mechanism.name, randomisation_parameters(self.plan)),
+            passed=self.passed,
+            protection=self.assessment.protection,
+            findings=self.assessment.findings,
+            utility=self.assessment.utility,
+            assumptions=tuple(self.assessment.audited),
+            accept=self.accept,
+            expected_errors=self.errors,
+            dropped=tuple(a.name for a in policy.attributes.values() if a.role.dropped),
+            unchanged=tuple(unrandomised_columns(self.plan)),
+            governance=self.governance,
+            governance_digest=self.governance.digest(),
+            waived=self.decision.waived,
+            warnings=tuple(IdentifiedWarning(warning_id(remark), remark.text) for remark in self.decision.warnings),
+            ledger=UNSET if self.weighed is None else self.weighed,
+        )
+        return record(document)
 
 
 def plan_and_assess(  # noqa: PLR0917 those of `make_plan`, and two more

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.review_points import association_warnings
 from rrpolicy.plugin_spec import Software
@@ -57,16 +58,14 @@ Find: TypeAlias = Callable[[tuple[str, ...], Callable[[int], "Place | None"], "S
 """Finds the plugins that a policy may use."""
 
 
-@frozen
-class OpeningRecord:
+class OpeningRecord(Struct, frozen=True):
     """A plan's record of the opening of its policy; nothing after planning needs the mechanism."""
 
     software: Software
     mechanism: MechanismChoice
 
 
-@frozen
-class OpenedPolicy:
+class OpenedPolicy(Struct, frozen=True):
     """A resolved policy and the registry of the plugins that it may use."""
 
     policy: Policy

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.finding import Origin
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Outline, Proposal, Remark
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -41,8 +42,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-@frozen
-class SeriesState:
+class SeriesState(Struct, frozen=True):
     """A series as fixed by its first release."""
 
     by: str

@@ -7,9 +7,10 @@ entry: a guarantee that does not hold is no matter of opinion.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import field
 from datetime import date, datetime
 from itertools import permutations
+
+from msgspec import Struct, field
 
 from rrpolicy.declarations import (
     ASSOCIATION_PREFIX,
@@ -20,7 +21,6 @@ from rrpolicy.declarations import (
 )
 from rrpolicy.errors import Problem
 from rrpolicy.finding import UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.mechanism import Remark
 from rrpolicy.planning.review_points import (
     ASSOCIATION_REMARK,
@@ -63,8 +63,7 @@ def _current_day() -> date:
     return datetime.now().astimezone().date()
 
 
-@frozen
-class Terms:
+class Terms(Struct, frozen=True):
     """The day on which a policy is judged, and whether its waivers count.
 
     Attributes:
@@ -85,8 +84,7 @@ class Terms:
         return {waiver.finding: waiver for waiver in counted if not waiver.expired(self.today)}
 
 
-@frozen
-class WaivedProblem:
+class WaivedProblem(Struct, frozen=True):
     """A problem that would prevent the release, permitted by a waiver.
 
     Attributes:

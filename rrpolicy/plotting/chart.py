@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
+
 from rrpolicy.numbers import tick_label
 
 Ends: TypeAlias = Literal["interval", "certain", "none"]
@@ -25,8 +26,7 @@ def nice_step(span: float, most: int) -> float:
     return next(step * magnitude for step in _ROUND if step * magnitude >= rough * (1 - 1e-9))
 
 
-@frozen
-class Scale:
+class Scale(Struct, frozen=True):
     """An axis from low to high.
 
     Attributes:
@@ -89,8 +89,7 @@ class Scale:
         return (math.log(self.low), math.log(self.high)) if self.factors else (self.low, self.high)
 
 
-@frozen
-class SeriesStyle:
+class SeriesStyle(Struct, frozen=True):
     """Appearance of a series' marks: their shape as SVG, its name in Vega, their colour on light and on dark."""
 
     svg: str
@@ -108,8 +107,7 @@ SERIES_STYLES = (
 """Styles that distinguish the marks of a line, in order: by shape, and by colour."""
 
 
-@frozen
-class IntervalBar:
+class IntervalBar(Struct, frozen=True):
     """The part of an interval that is on an axis, and whether it goes on beyond either end."""
 
     low: float
@@ -118,8 +116,7 @@ class IntervalBar:
     open_high: bool
 
 
-@frozen
-class IntervalMark:
+class IntervalMark(Struct, frozen=True):
     """An estimate with its interval.
 
     Attributes:
@@ -161,8 +158,7 @@ class IntervalMark:
         return self.outside or not scale.holds(self.estimate)
 
 
-@frozen
-class ChartReferenceLine:
+class ChartReferenceLine(Struct, frozen=True):
     """A number that marks are compared with: its position and its label."""
 
     at: float
@@ -172,8 +168,7 @@ class ChartReferenceLine:
         return f"{tick_label(self.at)}: {self.name}"
 
 
-@frozen
-class Panel:
+class Panel(Struct, frozen=True):
     """Marks on one axis.
 
     Attributes:
@@ -187,8 +182,7 @@ class Panel:
     marks: tuple[IntervalMark, ...]
 
 
-@frozen
-class Chart:
+class Chart(Struct, frozen=True):
     """A plot.
 
     Attributes:

@@ -9,8 +9,9 @@ from html import escape
 from itertools import groupby, pairwise
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import (
     NOT_ESTIMABLE,
@@ -143,8 +144,7 @@ class _Sheet:
             x += long
 
 
-@frozen
-class _AxisPosition:
+class _AxisPosition(Struct, frozen=True):
     """The horizontal position of an axis."""
 
     scale: Scale

@@ -30,7 +30,6 @@ from rrpolicy.channels.product.channel import Product as Product
 from rrpolicy.channels.sampling.variates import split_by_columns as split_by_columns
 from rrpolicy.channels.suppression.channel import SuppressionChannel as SuppressionChannel
 from rrpolicy.channels.table import Column as Column, TableSpec as TableSpec
-from rrpolicy.serialization.fields import AUDIT as AUDIT
 from rrpolicy.plotting.chart import nice_step as nice_step
 from rrpolicy.errors import (
     DataError as DataError,
@@ -39,6 +38,7 @@ from rrpolicy.errors import (
     RequirementError as RequirementError,
 )
 from rrpolicy.estimate.invert.estimator import Estimator as Estimator, Inversion as Inversion
+from rrpolicy.frozen import replace as replace
 from rrpolicy.finding import (
     Basis as Basis,
     Companion as Companion,

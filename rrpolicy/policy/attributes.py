@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import pairwise
@@ -14,6 +13,7 @@ from pydantic_core import PydanticCustomError
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.declarations import DesignPart, Role, category_weight
 from rrpolicy.errors import Problem
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import exact_number
 from rrpolicy.policy.directions import REJECT_VALUE
 from rrpolicy.policy.file import AttributeTable, category, moment_text

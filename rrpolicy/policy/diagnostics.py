@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from typing import ClassVar
 
-from rrpolicy.canonical_json import Json
-from rrpolicy.errors import Place, Problem
+from msgspec import Struct
+
+from rrpolicy.errors import ExitStatus, Place, Problem
 from rrpolicy.escaping.printable import line, lines, visible
 
 _RED, _BOLD, _CYAN, _RESET = "\x1b[31m", "\x1b[1m", "\x1b[36m", "\x1b[0m"
 _WIDEST = 160
-SCHEMA = "rrpolicy.problems/1"
 
 
 def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
@@ -22,23 +23,18 @@ def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
     return "\n\n".join("\n".join(_problem_lines(problem, colour=colour)) for problem in problems)
 
 
-def to_json(problems: Sequence[Problem]) -> list[Json]:
-    """Return problems as plain data: code, message, file, line, column, key, expected, hint."""
-    return [
-        {
-            "code": p.code,
-            "message": p.message,
-            **{key: getattr(p.place, key, None) for key in ("file", "line", "column", "width", "key")},
-            "expected": p.expected,
-            "hint": p.hint,
-        }
-        for p in problems
-    ]
+class ProblemsDocument(Struct, frozen=True):
+    """What a command prints if it fails before it has a result.
 
+    Attributes:
+        exit_status: of the command.
+        problems: the reasons.
+    """
 
-def problems_document(problems: Sequence[Problem], exit_status: int) -> dict[str, Json]:
-    """Return the JSON document of a command that failed: its exit status and problems."""
-    return {"schema": SCHEMA, "exit_status": exit_status, "problems": to_json(problems)}
+    schema: ClassVar[str] = "rrpolicy.problems/1"
+
+    exit_status: ExitStatus
+    problems: tuple[Problem, ...]
 
 
 def _problem_lines(problem: Problem, *, colour: bool) -> list[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 NAME_KEY = "name"
 REJECT_VALUE = "reject"
@@ -42,8 +42,7 @@ class Direction(Enum):
     LATER = "when later"
 
 
-@frozen
-class DirectionRule:
+class DirectionRule(Struct, frozen=True):
     """The direction of a key.
 
     Attributes:

@@ -11,19 +11,18 @@ from collections.abc import Iterable, Mapping
 from enum import Enum
 from urllib.parse import quote
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.declarations import ASSOCIATION_PREFIX
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.directions import DIRECTION_RULES
 from rrpolicy.policy.model import Gate, Policy, Requirement
 
 _SYNTAX = frozenset("%?&=,#")
 
 
-@frozen
-class Identities:
+class Identities(Struct, frozen=True):
     """The names of a policy's entries, each once, in the order of the entries."""
 
     requirements: tuple[str, ...]

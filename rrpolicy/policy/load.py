@@ -5,12 +5,12 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from rrpolicy.declarations import Change, Context, Governance, Waiver
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
+from rrpolicy.frozen import replace
 from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
 from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
 from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri

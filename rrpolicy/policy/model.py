@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, Literal, TypeAlias
+from typing import Any, ClassVar, Generic, Literal, TypeAlias
 
+import msgspec
+from msgspec import Struct
 from pydantic import BaseModel
 from typing_extensions import TypeVar
 
@@ -19,13 +21,10 @@ from rrpolicy.declarations import DesignPart, Governance, Role
 from rrpolicy.errors import Place
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Bound
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import exact_number
 from rrpolicy.policy.error_key import offending_key
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.serialization.fields import SPARSE, UNWRITTEN
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain, record
+from rrpolicy.serialization import plain, record
 
 Options_co = TypeVar("Options_co", bound=BaseModel, covariant=True, default=Any)
 
@@ -34,8 +33,7 @@ Overlap: TypeAlias = Literal["any", "nested", "same", "none"]
 """The relation between the people of a release and those of earlier ones; see `LedgerSettings`."""
 
 
-@frozen
-class Bins:
+class Bins(Struct, frozen=True):
     """Intervals of a number, a date or a time: [a, b), the last closed.
 
     Attributes:
@@ -45,16 +43,6 @@ class Bins:
 
     edges: tuple[float | str, ...]
     labels: tuple[str, ...]
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Bins:
-        """Read bins: an edge is a number, an infinity, or a date or time as text.
-
-        Raises:
-            ValueError: if they are none.
-        """
-        edges = (float(e) if e in {"inf", "-inf"} else e for e in document["edges"])
-        return read(cls, document, {"edges": tuple(edges)})
 
 
 def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
@@ -71,7 +59,7 @@ MAX_UNIT_RECORDS = 1000
 """The most records per unit that a policy may permit."""
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Attribute:
     """One column of the table and its settings in the policy.
 
@@ -102,6 +90,9 @@ class Attribute:
         place: of the attribute in the policy.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("design", "rounding", "totals")
+    unwritten: ClassVar[tuple[str, ...]] = ("place",)
+
     name: str
     role: Role
     domain: tuple[Value, ...] | None
@@ -115,10 +106,10 @@ class Attribute:
     assume_unlinkable: str | None = None
     unchanged: str | None = None
     missing: tuple[Value, ...] | None = None
-    design: DesignPart | None = field(default=None, metadata=SPARSE)
-    rounding: float | None = field(default=None, metadata=SPARSE)
-    totals: tuple[float, ...] | None = field(default=None, metadata=SPARSE)
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    design: DesignPart | None = None
+    rounding: float | None = None
+    totals: tuple[float, ...] | None = None
+    place: Place | None = field(default=None, compare=False)
 
     @property
     def categorical(self) -> bool:
@@ -131,7 +122,7 @@ class Attribute:
         return self.assume_unlinkable if self.unchanged is None else self.unchanged
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Requirement(Generic[Options_co]):
     """One [[privacy]] entry.
 
@@ -147,11 +138,13 @@ class Requirement(Generic[Options_co]):
         place: of the entry in the policy.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("place", "max_records")
+
     model: str
     options: Options_co
     where: Mapping[str, Value] = field(default_factory=dict)
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
-    max_records: int = field(default=1, metadata=UNWRITTEN)
+    place: Place | None = field(default=None, compare=False)
+    max_records: int = 1
 
     @property
     def limit(self) -> Fraction | None:
@@ -227,7 +220,7 @@ class Requirement(Generic[Options_co]):
         return () if named is None else named or tuple(a.name for a in policy.with_role(Role.SENSITIVE))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Gate:
     """One [[utility]] entry: a limit on a metric's expected value.
 
@@ -239,10 +232,12 @@ class Gate:
         min: the smallest value permitted, likewise.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("place",)
+
     metric: str
     options: BaseModel
     max: str | None
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    place: Place | None = field(default=None, compare=False)
     min: str | None = None
 
     def __post_init__(self) -> None:
@@ -264,7 +259,7 @@ class Gate:
         return f"{self.metric} {'>=' if self.max is None else '<='} {self.min if self.max is None else self.max}"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class MechanismChoice:
     """The [mechanism] table: its name, with its validated options, which are all that the mechanism sees.
 
@@ -282,13 +277,15 @@ class MechanismChoice:
             if it has none.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("place", "as_stated", "recorded")
+
     name: str
     options: BaseModel
-    place: Place | None = field(default=None, compare=False, metadata=UNWRITTEN)
+    place: Place | None = field(default=None, compare=False)
     plan_on: str | None = None
     plan_on_table: str | None = None
-    as_stated: str = field(default="", compare=False, metadata=UNWRITTEN)
-    recorded: str = field(default="", compare=False, metadata=UNWRITTEN)
+    as_stated: str = field(default="", compare=False)
+    recorded: str = field(default="", compare=False)
 
     @property
     def elsewhere(self) -> bool:
@@ -300,8 +297,7 @@ class MechanismChoice:
         return {**record(self), "name": self.recorded or self.name, "plan_on": self.elsewhere}
 
 
-@frozen
-class CsvSettings:
+class CsvSettings(Struct, frozen=True):
     """The [source.csv] table: how a CSV file is spelled.
 
     Attributes:
@@ -319,8 +315,7 @@ class CsvSettings:
     skip: int = 0
 
 
-@frozen
-class Reading:
+class Reading(Struct, frozen=True):
     """Settings by which an engine reads a table.
 
     Attributes:
@@ -336,9 +331,9 @@ class Reading:
 
     csv: CsvSettings = CsvSettings()
     missing: tuple[Value, ...] = ()
-    of: Mapping[str, tuple[Value, ...]] = field(default_factory=dict)
+    of: Mapping[str, tuple[Value, ...]] = msgspec.field(default_factory=dict)
     multiplicity: str | None = None
-    rounding: Mapping[str, float] = field(default_factory=dict)
+    rounding: Mapping[str, float] = msgspec.field(default_factory=dict)
     read: tuple[str, ...] | None = None
     skipped: tuple[str, ...] = ()
     column_wise: bool = False
@@ -357,8 +352,7 @@ PLAIN = Reading()
 """The defaults: commas, UTF-8, no codes."""
 
 
-@frozen
-class SourceSettings:
+class SourceSettings(Struct, frozen=True):
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
@@ -374,7 +368,9 @@ class SourceSettings:
             dropped.
     """
 
-    uri: str = field(metadata=UNWRITTEN)
+    unwritten: ClassVar[tuple[str, ...]] = ("uri",)
+
+    uri: str
     table: str | None = None
     min_rows: int | None = None
     population: str | None = None
@@ -390,8 +386,7 @@ class SourceSettings:
         return split_counts_uri(self.uri)[0]
 
 
-@frozen
-class ReferenceSettings:
+class ReferenceSettings(Struct, frozen=True):
     """The [reference] table: the whole population of the records, one record a person.
 
     The digest covers its presence but not its uri.
@@ -401,11 +396,13 @@ class ReferenceSettings:
         table: inside a database.
     """
 
-    uri: str | None = field(default=None, metadata=UNWRITTEN)
+    unwritten: ClassVar[tuple[str, ...]] = ("uri",)
+
+    uri: str | None = None
     table: str | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class ReleaseSettings:
     """The [release] table.
 
@@ -425,19 +422,29 @@ class ReleaseSettings:
         described_groups: the least people of a group that audit/ describes among those at the highest risk.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = (
+        "decoders",
+        "described_groups",
+        "rows_per_file",
+        "protection",
+        "require_roles",
+        "require_approval",
+    )
+    unwritten: ClassVar[tuple[str, ...]] = ("signers",)
+
     format: str = "parquet"
     accept: tuple[str, ...] = ()
     audit_counts: bool = False
     csv_formulas: Handling = "escape"
     require_signatures: int = 0
     series: str | None = None
-    decoders: Literal["published", "withheld"] = field(default="published", metadata=SPARSE)
-    described_groups: int = field(default=1, metadata=SPARSE)
-    rows_per_file: int | None = field(default=None, metadata=SPARSE)
-    protection: Literal["strong", "limited", "weak"] = field(default="weak", metadata=SPARSE)
-    require_roles: tuple[str, ...] = field(default=(), metadata=SPARSE)
-    require_approval: tuple[str, ...] = field(default=(), metadata=SPARSE)
-    signers: str | None = field(default=None, metadata=UNWRITTEN, compare=False)
+    decoders: Literal["published", "withheld"] = "published"
+    described_groups: int = 1
+    rows_per_file: int | None = None
+    protection: Literal["strong", "limited", "weak"] = "weak"
+    require_roles: tuple[str, ...] = ()
+    require_approval: tuple[str, ...] = ()
+    signers: str | None = field(default=None, compare=False)
 
     @property
     def withholds(self) -> bool:
@@ -445,8 +452,7 @@ class ReleaseSettings:
         return self.decoders == "withheld"
 
 
-@frozen
-class LedgerSettings:
+class LedgerSettings(Struct, frozen=True):
     """The [ledger] table. `file` is not part of the digest: the ledger's location changes no release.
 
     Attributes:
@@ -461,7 +467,9 @@ class LedgerSettings:
             None if unknown.
     """
 
-    file: str = field(metadata=UNWRITTEN)
+    unwritten: ClassVar[tuple[str, ...]] = ("file",)
+
+    file: str
     overlap: Overlap = "any"
     budget: tuple[Requirement, ...] = ()
     stated: bool = False
@@ -469,7 +477,7 @@ class LedgerSettings:
     different_values: int | None = None
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Policy:
     """A resolved policy. `attributes` keeps the order of the file, which is the order of the released columns.
 

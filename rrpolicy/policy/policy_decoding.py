@@ -20,7 +20,7 @@ from rrpolicy.policy.model import (
     Requirement,
     SourceSettings,
 )
-from rrpolicy.serialization.reading import read
+from rrpolicy.serialization import read
 
 
 class Catalogue(Protocol):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -14,6 +13,7 @@ from rrpolicy.canonical_json import Value, canonical, digest, exact, same_catego
 from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
 from rrpolicy.errors import Place, PolicyError, Problem, RefusedError
 from rrpolicy.escaping import formulas
+from rrpolicy.frozen import field_names, replace
 from rrpolicy.numbers import fixed_number
 from rrpolicy.policy.attributes import resolve_attribute
 from rrpolicy.policy.file import (
@@ -50,12 +50,9 @@ from rrpolicy.policy.tree.problems import (
     unknown_name_problem,
     validation_problems,
 )
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
-SettingsT = TypeVar("SettingsT", bound="DataclassInstance")
+SettingsT = TypeVar("SettingsT")
 CatalogueFinder = Callable[[tuple[str, ...], Callable[[int], Place | None]], Catalogue]
 
 _SECRET = re.compile(
@@ -444,7 +441,7 @@ class Resolver:
 
 def settings_of(kind: type[SettingsT], table: BaseModel, **others: Any) -> SettingsT:
     """Return the settings of a table of the file: its keys, lists without repeated items, and the others given."""
-    stated = {f.name: getattr(table, f.name) for f in fields(kind) if f.name not in others}
+    stated = {name: getattr(table, name) for name in field_names(kind) if name not in others}
     lists = {name: tuple(dict.fromkeys(value)) for name, value in stated.items() if isinstance(value, list)}
     return kind(**{**stated, **lists, **others})
 

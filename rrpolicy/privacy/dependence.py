@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.counts import number_rows, rank_codes
 from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.epsilon.association import rank_groups
 from rrpolicy.privacy.epsilon.scope_loss import DOUBTFUL_CRAMERS_V
 
@@ -61,8 +61,7 @@ Columns: TypeAlias = "tuple[list[Attribute], list[Attribute]]"
 """Columns that are released unmodified, and those with categories that are drawn at random."""
 
 
-@frozen
-class Dependence:
+class Dependence(Struct, frozen=True):
     """The dependence of a randomised column on one that is released unmodified.
 
     `v` is 0 where it is not beyond chance. `following` is the number of the examined records whose randomised value

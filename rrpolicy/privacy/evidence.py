@@ -8,11 +8,11 @@ the requirement includes attackers who know them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
@@ -20,7 +20,7 @@ from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Axis, Posterior, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.cells import context_numbers, equal_row_runs, occupied_cells
 
@@ -34,8 +34,7 @@ CERTAIN = 1e-9
 """An expected posterior this near to 1 is taken for certainty."""
 
 
-@frozen
-class KnownAndSensitive:
+class KnownAndSensitive(Struct, frozen=True):
     """The axes and carried columns that an attacker knows of a person, and the sensitive axis; None for linking.
 
     `siblings` are the other attributes of that axis that are known as well.
@@ -47,8 +46,7 @@ class KnownAndSensitive:
     siblings: tuple[str, ...] = ()
 
 
-@frozen(slots=False)
-class Evidence:
+class Evidence(Struct, frozen=True, dict=True):
     """The groups of a table: people who agree in all attributes that an attacker knows.
 
     Columns that are released with certainty, unmodified or recoded, split the groups into contexts that never mix.
@@ -248,8 +246,7 @@ def gather_evidence(original: Original, known: KnownAndSensitive) -> Evidence:
     )
 
 
-@frozen
-class CombinationKinds:
+class CombinationKinds(Struct, frozen=True):
     """Combinations of quasi-identifiers, those with the same shares of the sensitive values as one kind.
 
     Attributes:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Channel, Layout, lists_values
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Attribute, Policy, Requirement
@@ -110,7 +110,7 @@ class PrivacyModel(Protocol[Options]):
         ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Smooth:
     """A requirement as an optimiser sees it: values that must be <= 0, and how they change.
 
@@ -131,7 +131,7 @@ class Smooth:
     monotone: bool = True
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class PerClass:
     """A requirement on single equivalence classes, for lattice search and partitioning.
 
@@ -160,8 +160,7 @@ class PerClass:
     hidden: bool = False
 
 
-@frozen
-class MinimumRisk:
+class MinimumRisk(Struct, frozen=True):
     """The least attainable number of one requirement, and the people who prevent its limit.
 
     Attributes:
@@ -246,7 +245,7 @@ class Written(Protocol):
         ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import ClassVar, Literal
 
+from msgspec import Struct
+
 from rrpolicy.finding import BOUND_WORDS, Bound, Measure
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 from rrpolicy.plotting.chart import nice_step
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.report import AlternativeRow, Alternatives, MapMark, RiskMap, Tick
 from rrpolicy.reports.protection_panel import guess_sentences
-from rrpolicy.serialization.fields import SPARSE
 from rrpolicy.wording import COMPANION_DIGITS, measure_words
 
 MAP_ROUNDING = 1e-3
@@ -25,8 +24,7 @@ NEAR = (0.03, 0.05)
 """Distance of marks, across and up, below which they share one label."""
 
 
-@frozen
-class RiskMapPoint:
+class RiskMapPoint(Struct, frozen=True):
     """A candidate's numbers as costs, the greater the worse.
 
     Attributes:
@@ -102,8 +100,7 @@ class _CostScale:
         return tuple(Tick(self.at(place), plain_number(sign * place + 0.0, digits)) for place in places)
 
 
-@frozen
-class ComparisonQuantity:
+class ComparisonQuantity(Struct, frozen=True):
     """A measure by which candidates are compared.
 
     Attributes:
@@ -129,8 +126,7 @@ class ComparisonQuantity:
         return f"{text} ({measure.standing.value}{', conditional' if conditional else ''})"
 
 
-@frozen
-class ComparedCandidate:
+class ComparedCandidate(Struct, frozen=True):
     """One candidate of the comparison.
 
     Attributes:
@@ -146,6 +142,8 @@ class ComparedCandidate:
         usable: whether some one-way and some two-way table is better than equal shares.
     """
 
+    sparse: ClassVar[tuple[str, ...]] = ("protection", "unchanged", "usable")
+
     label: str
     mechanism: str
     policy: Mapping[str, str] | None
@@ -158,13 +156,12 @@ class ComparedCandidate:
     recommended: bool
     problems: tuple[str, ...]
     unmet: tuple[str, ...]
-    protection: ReleaseProtection | None = field(default=None, metadata=SPARSE)
-    unchanged: tuple[str, ...] = field(default=(), metadata=SPARSE)
-    usable: bool = field(default=True, metadata=SPARSE)
+    protection: ReleaseProtection | None = None
+    unchanged: tuple[str, ...] = ()
+    usable: bool = True
 
 
-@frozen
-class AlternativesRecord:
+class AlternativesRecord(Struct, frozen=True):
     """Candidates that a release was compared with; confidential, as they were computed from the table.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from rrpolicy.attacks.inference import BY_RECORD
 from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import figure, percent
 from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.reports.decision import decision_summary

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from rrpolicy.declarations import Context, Governance
+from rrpolicy.frozen import replace
 from rrpolicy.report import Fact, Letterhead
+from rrpolicy.serialization import record
 
 MODELS = {
     "public": "public: anybody may have the data",
@@ -49,7 +49,7 @@ def letterhead(context: Context) -> Letterhead | None:
 
 def declared_facts(context: Context) -> dict[str, Fact]:
     """Return the declarations of [context], by key."""
-    stated = context.to_json()
+    stated = record(context)
     return {key: Fact(name, _context_value_text(stated[key])) for key, name in NAMES.items() if key in stated}
 
 

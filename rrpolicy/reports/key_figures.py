@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import groupby
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
+from msgspec import Struct
+
 from rrpolicy.declarations import Role
 from rrpolicy.finding import MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import (
     CERTAIN,
     NEARLY_CERTAIN,
@@ -52,8 +53,7 @@ SAME = 1e-4
 """Relative distance of a probability from 1/k, both rounded, up to which they count as the same number."""
 
 
-@frozen
-class LargestRisk:
+class LargestRisk(Struct, frozen=True):
     """The largest probability of a risk in any finding, and the number of people for whom it is certain.
 
     Attributes:

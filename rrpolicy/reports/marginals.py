@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from rrpolicy.estimate.results.table import (
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.formats.format import CORE_FORMATS, Formats
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.report import MarginalPanel, MarginalRow, ReleasedSet, SetPanel
 from rrpolicy.reports.attributes import category_label

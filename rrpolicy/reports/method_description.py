@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
@@ -14,7 +16,6 @@ from rrpolicy.channels.decoders import (
     WithheldDecoder,
 )
 from rrpolicy.declarations import Role
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import figure, percent_range
 from rrpolicy.report import Fact
 from rrpolicy.reports.attributes import (
@@ -64,8 +65,7 @@ TEST = "This was drawn from a test's seed that anybody can know: it protects nob
 COLLECTED = "each record was randomised on the person's own machine before it was sent, and there is no original table"
 
 
-@frozen
-class _ColumnTreatment:
+class _ColumnTreatment(Struct, frozen=True):
     """Treatment of some columns.
 
     Attributes:

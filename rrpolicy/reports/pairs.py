@@ -11,7 +11,7 @@ from rrpolicy.planning.plan_result import MAX_PAIRS
 from rrpolicy.report import Fact, PairPanel
 
 if TYPE_CHECKING:
-    from rrpolicy.planning.plan_result import MarginalError
+    from rrpolicy.planning.plan import MarginalError
 
 GOOD, ROUGH, UNUSABLE = "Good", "Rough", "Not usable"
 """Usability of one-way and two-way tables."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from rrpolicy.declarations import Governance, Role
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Finding, Measure, Origin, UtilityFinding
 from rrpolicy.formats.format import CORE_FORMATS, Formats
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import figure
@@ -32,7 +33,7 @@ from rrpolicy.wording import measure_words
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
-    from rrpolicy.planning.plan_result import MarginalError
+    from rrpolicy.planning.plan import MarginalError
     from rrpolicy.privacy.protection.result import ReleaseProtection
     from rrpolicy.report import AssociationRow
 
@@ -55,8 +56,7 @@ DROPPED_ROLES = {
 _UNIT = "identifier, counted only for how many records a person has, and never released"
 
 
-@frozen
-class AuditPageInput:
+class AuditPageInput(Struct, frozen=True):
     """Content of the audit page beyond the public one. None of it may reach public/.
 
     Attributes:

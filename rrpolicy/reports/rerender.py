@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ from rrpolicy.errors import (
     PolicyError,
     Problem,
 )
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.safe_io.atomic_write import refuse_existing, write_new_file
 
@@ -27,7 +27,7 @@ Page: TypeAlias = Literal["public", "audit", "plan"]
 log = logging.getLogger("rrpolicy")
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class RenderedReport:
     """A printed report.
 

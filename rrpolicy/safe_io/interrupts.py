@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 SIGNAL_EXIT_BASE = 128
@@ -27,8 +27,7 @@ TOKEN = 16
 _PASSES, _PAUSE = 50, 0.005
 
 
-@frozen(eq=False)
-class _CleanupItem:
+class _CleanupItem(Struct, frozen=True, eq=False):
     """A file or folder that is removed with the process, unless it `stays`; `kept` is then the message."""
 
     path: Path

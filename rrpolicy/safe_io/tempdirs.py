@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.interrupts import TOKEN, cleanup_on_exit, random_suffix, remove_folder
 
 SCRATCH_VARIABLE = "RRPOLICY_SCRATCH"
@@ -27,8 +28,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FULL_IN_WORDS = ("No space left on device", "File too large", "Disk quota exceeded", "max_temp_directory_size")
 
 
-@frozen
-class Scratch:
+class Scratch(Struct, frozen=True):
     """A folder for the duration of a command.
 
     Attributes:

@@ -8,10 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from pydantic import Field, ValidationError
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.file import PolicyFileTable, SingleLineText
 from rrpolicy.policy.tree.document import read_document
 from rrpolicy.policy.tree.problems import validation_problems
@@ -43,8 +43,7 @@ class SignersFile(PolicyFileTable):
     signer: list[SignerEntry] = Field(min_length=1, description="One entry a key.")
 
 
-@frozen
-class Signer:
+class Signer(Struct, frozen=True):
     """A key of a person who may sign.
 
     Attributes:
@@ -71,8 +70,7 @@ class Signer:
         return None
 
 
-@frozen
-class AllowedSigners:
+class AllowedSigners(Struct, frozen=True):
     """The file of allowed signers, as of a day.
 
     Attributes:
@@ -129,8 +127,7 @@ def _read_key(line: str) -> Key | None:
     return parse_public_key(f"-----BEGIN PUBLIC KEY-----\n{line}\n-----END PUBLIC KEY-----\n".encode())
 
 
-@frozen
-class SignerCheck:
+class SignerCheck(Struct, frozen=True):
     """The signers of an envelope, checked against the allowed signers on a day.
 
     Attributes:

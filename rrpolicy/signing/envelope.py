@@ -8,8 +8,9 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import canonical, pretty
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.signing.statement import PAYLOAD
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
 MAX_ENVELOPE_BYTES = 1 << 26
 
 
-@frozen
-class SignedEnvelope:
+class SignedEnvelope(Struct, frozen=True):
     """A decoded envelope: the signed payload, and the stated ids of the signing keys.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.canonical_json import canonical, file_digest
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.report import Fact

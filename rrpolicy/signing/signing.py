@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RequirementError, write_error
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import UnreadableError
 from rrpolicy.safe_io.interrupts import cleanup_on_exit, random_suffix
@@ -36,8 +37,7 @@ RECALLED = "recall.dsse.json"
 SUFFIX = ".dsse.json"
 
 
-@frozen
-class Signature:
+class Signature(Struct, frozen=True):
     """A written signature.
 
     Attributes:

@@ -11,8 +11,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
 from rrpolicy.safe_io.document import UnreadableError, read_regular
 from rrpolicy.safe_io.passphrase import NoPassphraseError
@@ -27,8 +28,7 @@ PASSPHRASE = "RRPOLICY_PASSPHRASE"  # noqa: S105 a name
 _LARGEST = 1 << 16
 
 
-@frozen
-class TrustedKey:
+class TrustedKey(Struct, frozen=True):
     """A public key that a verifier trusts.
 
     Attributes:

@@ -12,16 +12,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 import rrpolicy
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.manifest import digest_with_tag
 from rrpolicy.canonical_json import Json, canonical, file_digest
 from rrpolicy.finding import Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Manifest
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.safe_io.document import read_document
-from rrpolicy.serialization.writing import plain, record
+from rrpolicy.serialization import plain, record
 from rrpolicy.verification.outcome import Verification, VerificationLevel
 
 STATEMENT = "https://in-toto.io/Statement/v1"
@@ -39,8 +40,7 @@ SIGNED_AT = (
 """Fields of release.json that the predicate repeats, so that the statement alone contains the guarantees."""
 
 
-@frozen
-class AuditDigests:
+class AuditDigests(Struct, frozen=True):
     """The statement's digests of audit/: SHA-256 in hexadecimal digits.
 
     Attributes:

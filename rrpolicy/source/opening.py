@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
 from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import PLAIN, Policy, Reading
@@ -91,8 +92,7 @@ def open_table_snapshot(
         yield snapshot
 
 
-@frozen
-class CountsSource:
+class CountsSource(Struct, frozen=True):
     """A table of distinct rows with counts, read by another engine; a `Source`.
 
     Attributes:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from rrpolicy.canonical_json import Json, canonical
@@ -19,7 +20,7 @@ from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source import schema_violations
 from rrpolicy.source.cells import CellCounter
@@ -82,8 +83,7 @@ def _raise_problems(problems: Sequence[Problem]) -> None:
         raise DataError(problems)
 
 
-@frozen(slots=False)
-class FullPassResult:
+class FullPassResult(Struct, frozen=True):
     """The results of one pass over all distinct rows.
 
     Attributes:
@@ -99,7 +99,7 @@ class FullPassResult:
     cells: CellCounter | None
 
 
-@frozen(slots=False, eq=False)
+@dataclass(frozen=True, eq=False)
 class TableOriginal:
     """A snapshot read under a policy; an `Original`. Made by `read_original`.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, SourceSettings
 
 if TYPE_CHECKING:

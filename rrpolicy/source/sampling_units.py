@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@frozen
-class SamplingUnits:
+class SamplingUnits(Struct, frozen=True):
     """Strata and their units: clusters, or records if no column identifies clusters.
 
     Attributes:

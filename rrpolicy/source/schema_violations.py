@@ -10,13 +10,13 @@ import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.declarations import MAX_WEIGHT, category_weight
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import percent, plain_number
 from rrpolicy.policy.attributes import MAX_CATEGORIES
 from rrpolicy.policy.hierarchy import restrict_levels

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Counts, Ints, tabulate
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.protocol import Original, Source
@@ -42,8 +42,7 @@ def open_tuning_table(policy: Policy, sources: Mapping[str, Source], scratch: Pa
         yield original
 
 
-@frozen(slots=False, eq=False)
-class ResizedOriginal:
+class ResizedOriginal(Struct, frozen=True, eq=False, dict=True):
     """A table with as many records as another: each s-th record in canonical order, s a fraction; an `Original`.
 
     Attributes:

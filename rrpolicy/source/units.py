@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rrpolicy.declarations import Role
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import MAX_UNIT_RECORDS, ROW_UNIT
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.names import (
@@ -44,7 +44,7 @@ class _SharedValueCounter(Protocol):
     def shared(self, column: str) -> Units | None: ...
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Units:
     """The number of units by their number of records.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Finding, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.identity import requirement_id
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.classes.class_counts import ClassCounts
@@ -24,8 +25,7 @@ def class_models(registry: Registry) -> dict[str, ClassModel[Any]]:
     return {name: model for name, model in registry.privacy_models.items() if isinstance(model, ClassModel)}
 
 
-@frozen
-class Measurer:
+class Measurer(Struct, frozen=True):
     """Measures the classes of one table; attributes and types are by the table's columns."""
 
     registry: Registry

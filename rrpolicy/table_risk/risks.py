@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.declarations import MAX_WEIGHT
@@ -16,7 +16,7 @@ from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.finding import Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import PLAIN
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
@@ -45,8 +45,7 @@ _MISSING = "(missing)"
 _NAME = "rrpolicy_reference"
 
 
-@frozen
-class PopulationOptions:
+class PopulationOptions(Struct, frozen=True):
     """A call's description of the population, and the risks to measure.
 
     `weights` is the column of people that a record represents, `fraction` the share of the population in the table, in
@@ -111,8 +110,7 @@ def parse_population_options(
     return PopulationOptions(weights, share, reference, suda)
 
 
-@frozen
-class ReferencePeople:
+class ReferencePeople(Struct, frozen=True):
     """The people of a reference table, by class keys `k0`, `k1`, …, with their number `p`.
 
     `keys` is SQL of the same keys in the measured table, `total` people in all.

@@ -13,9 +13,11 @@ import difflib
 import zlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.declarations import Role
@@ -26,12 +28,13 @@ from rrpolicy.errors import DataError, GatedResult, PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.finding import Finding
 from rrpolicy.formats.format import CORE_FORMATS
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.planning.gate import blocking_problems
 from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
+from rrpolicy.serialization import record
 from rrpolicy.source.duckdb.delimited import readable_text_file
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 from rrpolicy.table_risk.measure import Measurer, class_models
@@ -114,8 +117,7 @@ LOOKED_AT = 2048
 """Number of first records that must all have the form of a list for a text column to be read as lists."""
 
 
-@frozen
-class TableRiskRequest:
+class TableRiskRequest(Struct, frozen=True):
     """A request to measure a table.
 
     Attributes:
@@ -147,8 +149,7 @@ class TableRiskRequest:
         return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
 
 
-@frozen
-class TableCheck(GatedResult):
+class TableCheck(Struct, GatedResult, frozen=True):
     """Risk measures of a table.
 
     Attributes:
@@ -162,6 +163,9 @@ class TableCheck(GatedResult):
         remarks: information needed to read them.
         risks: measured for records and for the population; without limits.
     """
+
+    schema: ClassVar[str] = "rrpolicy.check-table/1"
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"name": "table", "known": "quasi_identifiers"})
 
     name: str
     records: int
@@ -180,18 +184,7 @@ class TableCheck(GatedResult):
 
     def to_json(self) -> dict[str, Json]:
         """Return it as plain data."""
-        return {
-            "schema": "rrpolicy.check-table/1",
-            "table": self.name,
-            "records": self.records,
-            "classes": self.classes,
-            "suppressed": self.suppressed,
-            "quasi_identifiers": list(self.known),
-            "sensitive": list(self.sensitive),
-            "findings": [finding.to_json() for finding in self.findings],
-            "remarks": list(self.remarks),
-            "risks": [finding.to_json() for finding in self.risks],
-        }
+        return record(self)
 
 
 def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) -> TableCheck:
@@ -261,8 +254,7 @@ def open_groupable_table(
         yield unescaped_snapshot(opened.one_by_one, uri), spelled
 
 
-@frozen
-class TableColumns:
+class TableColumns(Struct, frozen=True):
     """The table's columns that define a class or are counted in it, and the policy's attributes by column.
 
     `lacking` are known attributes of the policy that the table does not have.

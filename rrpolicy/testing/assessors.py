@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,11 +15,13 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Channel, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.grouping import DETERMINISTIC_AXES
 from rrpolicy.privacy.model import Assessor, MinimumRisk, Order, PerClass, PrivacyModel, Smooth
+from rrpolicy.serialization import read
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.channels import json_round_trip
 from rrpolicy.testing.draws import draw_release, identity_channel, plan_kit_release
@@ -161,8 +162,8 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
         demand(isinstance(companion, Companion) and bool(companion.meaning), "a companion does not say what it means")
         _check_number(f"'{companion.name}'", companion.measure)
     written = json_round_trip("the finding", cast("Any", finding.to_json()))
-    read = Finding.from_json(written)
-    demand(read.to_json() == {**finding.to_json(), "place": read.to_json()["place"]}, "the finding reads otherwise")
+    again = read(Finding, written)
+    demand(again.to_json() == {**finding.to_json(), "place": again.to_json()["place"]}, "the finding reads otherwise")
     for least in Basis:
         shown = finding.up_to(least)
         hidden = finding.basis <= least or (shown.achieved is None and shown.limit is None)

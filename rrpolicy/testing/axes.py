@@ -18,8 +18,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.self_check import axis_contradictions
 from rrpolicy.counts import Codes, Ints
 from rrpolicy.report import Section
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain, read
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 DRAWS = 300_000

@@ -20,8 +20,7 @@ from rrpolicy.formats.column_types import arrow_schema
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy
 from rrpolicy.report import Section
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain, read
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.axes import check_axis

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from rrpolicy.bundle.execute import draw_to_folder
 from rrpolicy.bundle.manifest import build_manifest
@@ -28,7 +29,6 @@ from rrpolicy.channels.values import read_codes
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.estimate.opening import release_of
 from rrpolicy.estimate.release import Release
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.numbers import fixed_number
 from rrpolicy.planning.assess import Assessment
@@ -205,8 +205,7 @@ def identity_channel(policy: Policy) -> Product | None:
     return Product(tuple(axes), (), tuple(a.release_as or a.name for a in released))
 
 
-@frozen(slots=False)
-class KitRelease:
+class KitRelease(Struct, frozen=True):
     """A release in a temporary folder.
 
     Attributes:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.estimate.invert.estimator import Estimator
 from rrpolicy.estimate.release import Release
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.testing.assertions import convert_to_assertion, demand

@@ -7,7 +7,6 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +21,7 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.format import CORE_FORMATS, Format, UnlikeSpecError
 from rrpolicy.formats.parts import LOCAL_SINK, FileParts, FileSink
+from rrpolicy.frozen import replace
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 
 if TYPE_CHECKING:

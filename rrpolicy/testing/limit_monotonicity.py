@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channels.base import Channel
 from rrpolicy.declarations import Role
 from rrpolicy.finding import Finding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor, Order, PrivacyModel
 from rrpolicy.testing.assertions import convert_to_assertion, demand
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 SHARES = tuple(Fraction(p) for p in ("1/1000000000", "1/1000", "1/10", "1/2", "9/10", "999/1000"))
 
 
-@frozen(slots=False)
-class AssessorProbe:
+class AssessorProbe(Struct, frozen=True):
     """An assessor with one channel and one table to assess."""
 
     assessor: Assessor

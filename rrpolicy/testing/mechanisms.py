@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
@@ -14,12 +13,13 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.self_check import channel_contradictions
 from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Basis, Derived, Origin, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Mechanism, Outline, Proposal, Remark, Task
 from rrpolicy.planning.derived_statistics import RELEASED, possible_statistics
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.model import Assessor
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 from rrpolicy.testing.assertions import check_options, convert_to_assertion, demand, returned_or_none
 from rrpolicy.testing.channels import channel_round_trip, check_channel, json_round_trip
 from rrpolicy.testing.memory import TableInMemory, similar_tables

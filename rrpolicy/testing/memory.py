@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rrpolicy.channels.table import engine_type_of
 from rrpolicy.counts import Codes, Counts, Ints, tabulate
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.run_length import systematic_sample
 from rrpolicy.source.units import Units
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class TableInMemory:
     """A table of released columns, read under a policy.
 

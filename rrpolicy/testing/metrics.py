@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
@@ -13,7 +14,6 @@ from rrpolicy.channels.base import Channel
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import channel_outline
 from rrpolicy.planning.policy_opening import OpenedPolicy
@@ -143,8 +143,7 @@ def _check_expected(
     return expected
 
 
-@frozen(slots=False)
-class _MetricCase:
+class _MetricCase(Struct, frozen=True):
     """A metric with one table."""
 
     metric: UtilityMetric[Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -15,6 +14,7 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place
+from rrpolicy.frozen import replace
 from rrpolicy.planning import policy_opening
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.plugin_spec import Software

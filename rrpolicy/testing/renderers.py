@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from html.parser import HTMLParser
 from itertools import count
@@ -13,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, get_origin, get_type_hints
 
 from rrpolicy.api import release, render
+from rrpolicy.frozen import field_names, has_fields, replace
 from rrpolicy.report import Renderer, Report
 from rrpolicy.testing.assertions import convert_to_assertion, demand
 from rrpolicy.testing.policies import policy_text, write_csv
@@ -119,10 +119,10 @@ def _map_texts(value: Any, hint: Any, change: Any) -> Any:
         return value
     if isinstance(value, str):
         return change(value)
-    if is_dataclass(value) and not isinstance(value, type):
+    if has_fields(type(value)):
         hints = get_type_hints(type(value))
         return replace(
-            value, **{f.name: _map_texts(getattr(value, f.name), hints[f.name], change) for f in fields(value)}
+            value, **{name: _map_texts(getattr(value, name), hints[name], change) for name in field_names(type(value))}
         )
     if isinstance(value, tuple):
         return tuple(_map_texts(inner, None, change) for inner in value)

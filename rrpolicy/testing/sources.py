@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
+from rrpolicy.frozen import replace
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Reading
 from rrpolicy.source.memory.copied_records import encoded

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.counts import number_rows
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.draw_counts import released_axis_codes
 from rrpolicy.utility.simulation import DrawSettings, EstimatedMarginal, simulate_releases
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen(slots=False)
-class ReleasedRows:
+class ReleasedRows(Struct, frozen=True):
     """Released rows of some attributes, with (rows,) records each.
 
     `codes` are (rows, attributes) labels; the last column is the target, if there is one. `widths` has, for each

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.estimate.results.intervals import population_variance
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.metric import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen(slots=False)
-class ShareTable:
+class ShareTable(Struct, frozen=True):
     """Shares of N records, one dimension an attribute; they sum to 1, and single ones may be negative.
 
     `squares` returns the mean square of the weights of each cell; None if counts are spread inside groups, which has no

@@ -14,11 +14,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.base import Transition
@@ -28,7 +28,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 from rrpolicy.finding import ERRORS, Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.utility.draw_counts import CountedRowSink, count_draw_cells, count_group_cells
 from rrpolicy.utility.metric import MOST_CELLS
 from rrpolicy.utility.release_estimates import ShareTable
@@ -86,8 +86,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
     return held[key][1]
 
 
-@frozen
-class DrawSettings:
+class DrawSettings(Struct, frozen=True):
     """The number of draws of a channel, and the seed of their bits."""
 
     number: int
@@ -101,8 +100,7 @@ class DrawSettings:
         return streams
 
 
-@frozen(slots=False)
-class EstimatedMarginal:
+class EstimatedMarginal(Struct, frozen=True):
     """A table over some attributes, as estimated from a release.
 
     Attributes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 import rrpolicy
 from rrpolicy.attacks.result import AttackReport
@@ -15,7 +16,7 @@ from rrpolicy.attacks.target import OTHER_TABLE
 from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.options import AttackOptions
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.registry import Registry
@@ -51,8 +52,7 @@ def amend_with_attack(bundle: Path, found: AttackReport, registry: Registry) -> 
     amend_audit(bundle, ATTACK_FILE, found.to_json(), lambda report: add_attack_results(report, found), registry)
 
 
-@frozen
-class AttackedBundle:
+class AttackedBundle(Struct, frozen=True):
     """A bundle with verified files, with its source."""
 
     digest: str

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.attacks.result import SCHEMA as ATTACK_SCHEMA
+from msgspec import Struct
+
 from rrpolicy.attacks.result import AttackReport
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle import manifest as manifests
@@ -18,19 +18,18 @@ from rrpolicy.channels.self_check import finalised_channel
 from rrpolicy.collection.questionnaire import QUESTIONNAIRE_FILE as QUESTIONNAIRE
 from rrpolicy.collection.questionnaire import Questionnaire, collection_problems
 from rrpolicy.errors import MissingNameError, Place, RRPolicyError
-from rrpolicy.finding import Basis, Finding, Verdict, place_to_json
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.finding import Basis, Finding, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import MANIFEST_FILE
 from rrpolicy.planning.assess import Assessment, assess
-from rrpolicy.planning.plan import PLAN_SCHEMA, Plan, fingerprint, reference_fingerprint
+from rrpolicy.planning.plan import Plan, PlanDocument, fingerprint, reference_fingerprint
 from rrpolicy.planning.series import frozen_digests
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import MAX_RECORDS_NAME, UNDECIDED
 from rrpolicy.reports.alternatives import AlternativesRecord
 from rrpolicy.safe_io.document import read_document, read_regular
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain, read
 from rrpolicy.verification.outcome import Log, VerificationLevel
 from rrpolicy.verification.public import RELEASE_PATH as RELEASE
 from rrpolicy.verification.public import PublicFolder, check_finding, verify_public
@@ -86,8 +85,7 @@ NOT_HERE = frozenset({"RR215", "RR240", "RR289"})
 """Codes of a policy that reads a missing file."""
 
 
-@frozen
-class AuditFolder:
+class AuditFolder(Struct, frozen=True):
     """The contents of audit/.
 
     Attributes:
@@ -143,7 +141,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditF
         RefusedError: RR412 if the plan needs a plugin that the caller does not list.
     """
     log.level = VerificationLevel.AUDIT
-    record = read_sealed_record(log, folder / auditing.AUDIT_FILE, auditing.AUDIT_SCHEMA)
+    record = read_sealed_record(log, folder / auditing.AUDIT_FILE, auditing.AuditRecord)
     if record is None:
         return None
     for file, meaning, *fields in CLAIMS:
@@ -177,7 +175,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditF
 
 def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | None:
     """Read plan.json and check that it contains only the fields of a plan."""
-    document = read_checked_record(log, folder / "plan.json", PLAN_SCHEMA)
+    document = read_checked_record(log, folder / "plan.json", PlanDocument)
     if document is None:
         return None
     try:
@@ -194,7 +192,7 @@ def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | N
 
 def _read_findings(log: Log, folder: Path) -> Assessment | None:
     """Read findings.json and check that it contains only the fields that are read."""
-    document = read_checked_record(log, folder / "findings.json", auditing.FINDINGS)
+    document = read_checked_record(log, folder / "findings.json", auditing.FindingsDocument)
     if document is None:
         return None
     stated = read_assessment(document)
@@ -206,10 +204,10 @@ def _read_findings(log: Log, folder: Path) -> Assessment | None:
 def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackReport | None:
     """Read attack.json, check that it is about this release, and that its attacks agree with predictions."""
     name = auditing.ATTACK_FILE
-    document = read_checked_record(log, folder / name, ATTACK_SCHEMA)
+    document = read_checked_record(log, folder / name, AttackReport)
     if document is None:
         return None
-    attacked = AttackReport.from_json(document)
+    attacked = read(AttackReport, document)
     agree = documents_identical(document, attacked.to_json())
     log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
     right = (attacked.releases[:1], attacked.records) == ((side.manifest.digest,), side.manifest.records)
@@ -230,7 +228,7 @@ def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackRep
 def _read_comparison(log: Log, folder: Path, side: PublicFolder) -> AlternativesRecord | None:
     """Read comparison.json and check that it is about this release; its numbers are stated."""
     name = auditing.COMPARISON_FILE
-    document = read_checked_record(log, folder / name, AlternativesRecord.schema)
+    document = read_checked_record(log, folder / name, AlternativesRecord)
     if document is None:
         return None
     compared = read(AlternativesRecord, document)
@@ -390,9 +388,9 @@ def _policy_as_written(
 
 def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFolder) -> None:
     """Check that the findings name the lines of their requirements in the policy."""
-    asked = [place_to_json(r.place) for r in policy.requirements]
+    asked = [plain(r.place) for r in policy.requirements]
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
-        places = [place_to_json(finding.place) for finding in findings]
+        places = [plain(finding.place) for finding in findings]
         failure = f"{file} names other lines of the policy than those that ask for its findings"
         log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure)
         log.confirm(file, "findings.place")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from rrpolicy.bundle.execute import draw_streams, draw_to_folder
 from rrpolicy.canonical_json import Json, file_digest
 from rrpolicy.errors import Problem, RefusedError, RRPolicyError
 from rrpolicy.finding import Origin
+from rrpolicy.frozen import replace
 from rrpolicy.planning.keys import KeyFile, SeriesKey, keyed_fingerprint, series_id
 from rrpolicy.planning.ledger_account import draw_id
 from rrpolicy.planning.plan import make_plan, reference_fingerprint

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import IntEnum
+from typing import ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.finding import Finding, Verdict
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.writing import plain
+from rrpolicy.frozen import replace
+from rrpolicy.serialization import record
 
 UNSIGNED_CODE = "RR136"
 """The code of a required signature that is missing: it concerns the signers, not the contents."""
@@ -42,8 +45,7 @@ class VerificationLevel(IntEnum):
         raise ValueError(f"no such level: {word!r}; one of {', '.join(level.word for level in cls)}")
 
 
-@frozen
-class Check:
+class Check(Struct, frozen=True):
     """One check and its outcome.
 
     Attributes:
@@ -59,8 +61,7 @@ class Check:
     detail: str = ""
 
 
-@frozen
-class JudgementPoint:
+class JudgementPoint(Struct, frozen=True):
     """A problem caused by the day, or waived: a person judges it, and it fails nothing.
 
     Attributes:
@@ -79,8 +80,7 @@ class JudgementPoint:
         return self.message if self.waiver is None else f"{self.what} was {self.waiver}"
 
 
-@frozen
-class UnconfirmedClaim:
+class UnconfirmedClaim(Struct, frozen=True):
     """A claim of a bundle that no available input confirms: its readers have to trust the bundle.
 
     Attributes:
@@ -94,8 +94,21 @@ class UnconfirmedClaim:
     meaning: str
 
 
-@frozen
-class Verification(GatedResult):
+class CheckFailure(Struct, frozen=True):
+    """A failed check, as the document of a verification contains it.
+
+    Attributes:
+        code: stable, RR110 to RR129.
+        message: what is wrong.
+        hint: the action to take.
+    """
+
+    code: str
+    message: str
+    hint: str | None
+
+
+class Verification(Struct, GatedResult, frozen=True):
     """The outcome of verifying a bundle; it passes if everything that its level recomputes holds.
 
     Attributes:
@@ -112,6 +125,12 @@ class Verification(GatedResult):
         policy: the name of the policy that the release states; "" if that cannot be read.
         version: of that policy; likewise.
     """
+
+    schema: ClassVar[str] = "rrpolicy.verification/1"
+    written: ClassVar[tuple[str, ...]] = (
+        *("schema", "level", "passed", "checks", "problems=failures", "findings=held", "conditional"),
+        *("undecided=open", "stated=claims", "reproduced", "notes=told"),
+    )
 
     level: VerificationLevel
     checks: tuple[Check, ...]
@@ -143,25 +162,23 @@ class Verification(GatedResult):
     def last_line(self) -> str:
         """Return the line that a reader must not miss."""
         verified = "verified" if self.passed else "NOT verified"
-        undecided = "; ".join((*self.undecided, *self._loose)) or "nothing"
+        undecided = "; ".join(self.open) or "nothing"
         conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
         return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
 
     def to_json(self) -> Json:
         """Return the verification as plain data."""
-        return {
-            "schema": "rrpolicy.verification/1",
-            "level": self.level.word,
-            "passed": self.passed,
-            "checks": plain(self.checks),
-            "problems": [{"code": p.code, "message": p.message, "hint": p.hint} for p in self.problems],
-            "findings": [f.to_json() for f in self.held],
-            "conditional": list(self.conditional),
-            "undecided": [*self.undecided, *self._loose],
-            "stated": plain(self.claims),
-            "reproduced": self.reproduced,
-            "notes": list(self.told),
-        }
+        return record(self)
+
+    @property
+    def failures(self) -> tuple[CheckFailure, ...]:
+        """Return the problems, as the document contains them."""
+        return tuple(CheckFailure(p.code, p.message, p.hint) for p in self.problems)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """Return what is undecided at this level, and for files that are not the channel's draw."""
+        return (*self.undecided, *self._loose)
 
     @property
     def held(self) -> tuple[Finding, ...]:

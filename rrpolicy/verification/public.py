@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from rrpolicy.bundle import manifest as manifests
@@ -30,7 +30,7 @@ from rrpolicy.discovery import load_allowed
 from rrpolicy.errors import DataError, RefusedError, RRPolicyError
 from rrpolicy.finding import Basis, Finding, Origin, Verdict
 from rrpolicy.formats.format import MAX_FILES, UnlikeSpecError, file_count, file_name
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import field_names, replace
 from rrpolicy.manifest.manifest import MANIFEST_FILE, Data, Manifest, ReleasedAttribute, StatedRequirement
 from rrpolicy.mechanism import parameters_of
 from rrpolicy.planning.assess import assess
@@ -43,7 +43,7 @@ from rrpolicy.policy.attributes import KEEP_OUTSIDE
 from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.writing import plain, record
+from rrpolicy.serialization import plain, read, record
 from rrpolicy.verification.outcome import Log
 from rrpolicy.verification.records import (
     check_declarations,
@@ -84,8 +84,7 @@ class _UnusedMechanismOptions(BaseModel):
     """Of a mechanism that is not needed any more."""
 
 
-@frozen(slots=False)
-class PublicFolder:
+class PublicFolder(Struct, frozen=True, dict=True):
     """The contents of public/.
 
     Attributes:
@@ -119,10 +118,10 @@ def verify_public(
             does not list.
         ValueError: if a document has no checkable contents; the caller reports it.
     """
-    document = read_sealed_record(log, public / MANIFEST_FILE, Manifest.schema)
+    document = read_sealed_record(log, public / MANIFEST_FILE, Manifest)
     if document is None:
         return None
-    manifest = Manifest.from_json(document)
+    manifest = read(Manifest, document)
     log.policy, log.version = manifest.policy.name, manifest.policy.version
     log.check("a real draw", not manifest.test, "RR128", "the release was drawn from a test's seed; never use it")
     side = _read_public_folder(log, public, manifest, plugins)
@@ -431,7 +430,7 @@ def check_public_page(log: Log, side: PublicFolder) -> None:
 
 
 def _policy_attribute(released: ReleasedAttribute) -> Attribute:
-    known = asdict(released)
+    known = {name: getattr(released, name) for name in field_names(ReleasedAttribute)}
     keeps = known.pop("keeps_nulls")
     return Attribute(**known | {"nulls": KEEP_OUTSIDE if keeps else released.nulls})
 

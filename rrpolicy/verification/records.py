@@ -6,7 +6,6 @@ import os
 import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -14,27 +13,27 @@ from typing import Any
 from rrpolicy.canonical_json import Json, canonical, file_digest, pretty, record_digest
 from rrpolicy.declarations import REVIEW_KEY, Governance
 from rrpolicy.formats.format import UnlikeSpecError
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.waivers import unwaived_gates
 from rrpolicy.policy.model import Policy
-from rrpolicy.safe_io.document import UnreadableError, faults, read_document, read_regular
+from rrpolicy.safe_io.document import UnreadableError, read_document, read_regular
 from rrpolicy.safe_io.tempdirs import is_disk_full
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import faults, plain
 from rrpolicy.verification.outcome import JudgementPoint, Log
 
-MOST_FAULTS = 5
 TOLERANCE = 1e-9
 """Relative; recomputed doubles may differ in their last digits between machines."""
 
 
-def read_checked_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
-    """Read a record and check its schema, every field at any depth, and its bytes; None if it is unreliable."""
-    document, name = read_document(path), path.name
+def read_checked_record(log: Log, path: Path, kind: Any) -> dict[str, Any] | None:
+    """Read a record of a class; check its schema, every field at any depth, and its bytes; None if it is unreliable."""
+    document, name, schema = read_document(path), path.name, kind.schema
     found = document.get("schema")
     if not log.check(f"{name}: schema", found == schema, "RR110", f"{name} is of schema {found!r}, not {schema}"):
         return None
-    wrong = faults(document, schema)
-    told = f"{name} is not as its schema asks: {'; '.join(wrong[:MOST_FAULTS])}"
+    wrong = faults(document, kind)
+    told = f"{name} is not as its schema requires: {wrong}"
     if not log.check(f"{name}: every field is known", not wrong, "RR110", told):
         return None
     spelled = read_regular(path) == pretty(document)
@@ -42,9 +41,9 @@ def read_checked_record(log: Log, path: Path, schema: str) -> dict[str, Any] | N
     return document
 
 
-def read_sealed_record(log: Log, path: Path, schema: str) -> dict[str, Any] | None:
+def read_sealed_record(log: Log, path: Path, kind: Any) -> dict[str, Any] | None:
     """Read a record with its own digest, as `read_checked_record` does, and check that digest."""
-    document, name = read_checked_record(log, path, schema), path.name
+    document, name = read_checked_record(log, path, kind), path.name
     if document is not None:
         agrees = document["digest"] == record_digest(document)
         failure = f"{name} was changed: its field 'digest' is not its own digest"

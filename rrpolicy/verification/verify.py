@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
@@ -14,6 +13,7 @@ from rrpolicy.bundle.manifest import full_manifest
 from rrpolicy.canonical_json import Json, digest
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.frozen import replace
 from rrpolicy.options import VerifyOptions, with_options
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, key_location
@@ -28,7 +28,6 @@ from rrpolicy.planning.keys import (
 )
 from rrpolicy.planning.plan import Plan
 from rrpolicy.privacy.units import UNDECIDED
-from rrpolicy.report import SCHEMA
 from rrpolicy.safe_io.document import read_regular
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.memory.input_table import input_table
@@ -72,9 +71,10 @@ def check_audit_page(
     Without `original` its counts are only stated.
     """
     from rrpolicy.bundle.pages import build_audit_pieces, rendered_report_files
+    from rrpolicy.report import Report
     from rrpolicy.reports.report_builder import audit_report, parse_report
 
-    found = read_checked_record(log, audit.folder / "report.json", SCHEMA)
+    found = read_checked_record(log, audit.folder / "report.json", Report)
     if found is None or not side.readable:
         return
     pieces = build_audit_pieces(

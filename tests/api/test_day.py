@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import field_names, has_fields
 
 from .conftest import RECORDS, people
 
@@ -97,6 +97,6 @@ def test_the_commands_print_what_the_functions_return(
 def test_results_are_frozen(folder: Path) -> None:
     planned = rrpolicy.plan(folder / "policy.toml", people())
     for result in (planned, rrpolicy.check(folder / "policy.toml"), rrpolicy.release(planned, folder / "bundle")):
-        assert dataclasses.is_dataclass(result)
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(result, dataclasses.fields(result)[0].name, None)
+        assert has_fields(type(result))
+        with pytest.raises(AttributeError):
+            setattr(result, field_names(type(result))[0], None)

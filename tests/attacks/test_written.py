@@ -14,6 +14,7 @@ import rrpolicy
 from rrpolicy import api
 from rrpolicy.canonical_json import file_digest, pretty, record_digest
 from rrpolicy.cli.main import main
+from rrpolicy.serialization import read
 from tests.survey import SURVEY
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,7 +63,7 @@ def reseal(bundle: Path, change: Any) -> None:
 
     document = load(bundle / "audit" / "attack.json")
     change(document)
-    amend_with_attack(bundle, AttackReport.from_json(document), load_registry(()))
+    amend_with_attack(bundle, read(AttackReport, document), load_registry(()))
     assert load(bundle / "audit" / "attack.json")["attacks"] == document["attacks"]
 
 

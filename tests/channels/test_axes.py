@@ -34,7 +34,7 @@ from rrpolicy.channels.probability import (
 from rrpolicy.channels.product.expected_error import weight_norms
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 KINDS: dict[str, Any] = {"identity": Identity, "retention": Retention, "matrix": Matrix}
 F = Fraction

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product as combinations
 from typing import Any
@@ -22,6 +21,7 @@ from rrpolicy.channels.product.goodness_of_fit import FALSE_ALARM
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 
 DOMAINS = {"a": ("x", "y"), "b": ("p", "q", "r", "s", "t"), "c": ("k", "l", "m", "n"), "d": tuple("1234567")}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import DataError, RefusedError
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 
 SEX, AGE, VALUES = ("m", "f"), ("old", "mid", "young"), ("flu", "cold", "none", "acne")

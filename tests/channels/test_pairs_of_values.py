@@ -6,7 +6,6 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 
 from .test_groups import Sink

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -24,6 +23,7 @@ from rrpolicy.channels.product import draw as drawing
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 

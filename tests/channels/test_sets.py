@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
@@ -25,6 +24,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_axis
 

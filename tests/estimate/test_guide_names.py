@@ -7,7 +7,6 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -20,6 +19,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.exports.files import public_files
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 from tests.survey import WAIVED
 

@@ -13,6 +13,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.frozen import replace
 from rrpolicy.testing import policy_text
 from tests.survey import waived
 
@@ -254,12 +255,11 @@ def test_other_formats_are_written_as_csv_first(made, publish):
 
 
 def test_a_format_of_a_plugin_s_is_refused(made, publish):
-    import dataclasses
 
     from rrpolicy.exports.programs.program_export import export
 
     opened = rrpolicy.open_release(publish([made.retention("c", ["a", "b"], [([0, 1], "3/4")])], {"c": ["a"]}, "csv"))
-    data = dataclasses.replace(opened.manifest.data, format="arrow")
-    other = dataclasses.replace(opened, manifest=dataclasses.replace(opened.manifest, data=data))
+    data = replace(opened.manifest.data, format="arrow")
+    other = replace(opened, manifest=replace(opened.manifest, data=data))
     with pytest.raises(PolicyError, match="RR513"):
         export(other, "stata")

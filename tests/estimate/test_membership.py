@@ -25,7 +25,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.exports.files import public_files
 from rrpolicy.exports.weights import decoder_weights, weight_files
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 DISEASES = ("flu", 'it\'s "so"', "none", "cold", "a,b")
 A, B = ("x", "y"), (1, 2, 3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 
@@ -24,6 +23,7 @@ from rrpolicy.estimate.expression import (
     Or,
 )
 from rrpolicy.estimate.query.parse import parse_query
+from rrpolicy.frozen import replace
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.frozen import replace
 
 KEPT = Path(__file__).resolve().parents[1] / "vectors" / "survey"
 
@@ -176,8 +177,7 @@ def test_what_has_no_replicates_is_refused(mixed, monkeypatch):
     monkeypatch.setattr("rrpolicy.estimate.sums.replicates.MOST_REPLICATES", 5)
     with pytest.raises(PolicyError, match="RR514"):
         release.replicates(["wide", "sex"])
-    import dataclasses
 
-    several = dataclasses.replace(release.manifest, units=dataclasses.replace(release.manifest.units, max_records=2))
+    several = replace(release.manifest, units=replace(release.manifest.units, max_records=2))
     with pytest.raises(PolicyError, match="RR247"):
-        dataclasses.replace(release, manifest=several).replicates("sex")
+        replace(release, manifest=several).replicates("sex")

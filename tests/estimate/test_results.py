@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -28,6 +27,7 @@ from rrpolicy.estimate.results.quantities import (
     key_columns,
 )
 from rrpolicy.estimate.results.result import Result
+from rrpolicy.frozen import replace
 
 SEX, AGE = ("F", "M"), ("young", "old")
 

@@ -21,6 +21,7 @@ from rrpolicy.estimate.opening import open_release
 from rrpolicy.exports.files import public_files
 from rrpolicy.exports.weights import safe_file_stem
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.serialization import read
 
 ODD = "e\"du; --\n'c"
 
@@ -112,7 +113,7 @@ def test_weights_are_written_to_the_last_bit_and_the_same_every_time(write):
         assert [tuple(r[:2]) for r in rows[1:]] == [
             (u[0], v[0]) for u in axes[name].released for v in axes[name].original
         ]
-    again = Manifest.from_json(json.loads(json.dumps(release.manifest.to_json())))
+    again = read(Manifest, json.loads(json.dumps(release.manifest.to_json())))
     assert public_files(release.manifest) == public_files(again)
     assert not (folder / "weights" / "region.csv").exists()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import intervals
 from rrpolicy.testing import policy_text, write_csv
 

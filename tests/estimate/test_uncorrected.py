@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +19,7 @@ from rrpolicy.cli.main import main
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.uncorrected import release_validity
 from rrpolicy.estimate.uncorrected.release_validity import Holds
+from rrpolicy.frozen import replace
 
 ONES = ("odds_ratio", "interest", "conviction", "collective_strength")
 STEPS = (0.05, 0.3, 0.5, 0.7, 1.0)

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.exports.sql.columns import category_sql
 from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED
 from rrpolicy.exports.sql.statements import build_statements
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Bins, Policy, SourceSettings
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.opening import open_original

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.counts import tabulate
 from rrpolicy.declarations import Role
 from rrpolicy.errors import RequirementError
+from rrpolicy.frozen import replace
 from rrpolicy.optimize.retention.optimizer import (
     RAISES,
     minimise_error,

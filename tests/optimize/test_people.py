@@ -6,7 +6,6 @@ import importlib.util
 import itertools
 import sys
 from collections import Counter
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from hypothesis import strategies as st
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Task
 from rrpolicy.optimize.recode.generalise import full_domain, multidimensional
 from rrpolicy.optimize.recode.levels import Goal, recoded

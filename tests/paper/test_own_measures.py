@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from benchmarks.papers import guo, guo_ying_wu, sei_ohsuga
 from benchmarks.papers.asking import drawn
 from benchmarks.papers.data import CENSUS, baskets, mixed
 from benchmarks.papers.ikarashi import SEED, SEVEN
+from rrpolicy.frozen import replace
 
 
 def one(asked: Any, table: pd.DataFrame, read: Callable[[Any], Any]) -> Any:

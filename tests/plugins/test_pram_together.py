@@ -406,7 +406,7 @@ def test_assessors_and_their_gradients_take_it(make: Any) -> None:
 
 
 def _asking(policy: Any, requirement: Requirement) -> Any:
-    from dataclasses import replace
+    from rrpolicy.frozen import replace
 
     return replace(policy, requirements=(requirement,))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from rrpolicy.channels.product.expected_error import expected_squared_error
 from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, RequirementError
 from rrpolicy.finding import Origin, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Task
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.testing import TableInMemory, check_mechanism, open_policy
@@ -146,7 +146,7 @@ def test_every_requirement_holds_at_once(make, assessors, plan, name, **limits):
             else axis
             for axis in proposal.channel.axes
         ]
-        raised = dataclasses.replace(proposal.channel, axes=tuple(more))
+        raised = replace(proposal.channel, axes=tuple(more))
         assert not all(assessors[r.model].accepts(r, raised, original) for r in required)
 
 
@@ -183,7 +183,7 @@ def test_nothing_better_is_found_on_a_grid(make, assessors, plan):
     for a in np.linspace(0.02, 1, 50):
         for b in np.linspace(0.02, 1, 50):
             moved = {n: axes[n].with_retention(Fraction(float(r))) for n, r in (("a", a), ("b", b))}
-            channel = dataclasses.replace(
+            channel = replace(
                 proposal.channel, axes=tuple(moved.get(x.attributes[0], x) for x in proposal.channel.axes)
             )
             error = expected_squared_error(channel, original)
@@ -283,7 +283,7 @@ def test_a_wide_domain_is_planned_on_a_bound_and_raised_towards_the_limit(make, 
         return asked[-1]
 
     monkeypatch.setattr(constraint, "SLAB", 10)
-    task = Task(policy, original, ((required, dataclasses.replace(assessor, holds=counted)),))
+    task = Task(policy, original, ((required, replace(assessor, holds=counted)),))
     proposal = MECHANISMS[name].plan(RandomizedResponseOptions(), task)
 
     assert len(asked) <= 12

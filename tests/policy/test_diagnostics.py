@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 from rrpolicy.errors import Place, Problem
-from rrpolicy.policy.diagnostics import render, to_json
+from rrpolicy.policy.diagnostics import render
+from rrpolicy.serialization import plain
 
 
 def test_a_problem_reads_well_without_colour():
@@ -65,7 +66,7 @@ def test_a_long_line_is_cut_around_the_place():
 def test_as_plain_data():
     place = Place("p.toml", 3, 4, "a.b", "text", 2)
 
-    assert to_json([Problem("RR205", "m", place, "e")]) == [
+    assert plain([Problem("RR205", "m", place, "e")]) == [
         {
             "code": "RR205",
             "message": "m",
@@ -78,4 +79,4 @@ def test_as_plain_data():
             "hint": None,
         }
     ]
-    assert to_json([Problem("RR200", "m")])[0]["line"] is None
+    assert plain([Problem("RR200", "m")])[0]["line"] is None

@@ -13,8 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.policy.diagnostics import render, to_json
+from rrpolicy.policy.diagnostics import render
 from rrpolicy.policy.model import Policy
+from rrpolicy.serialization import plain
 
 WHOLE = (Path(__file__).resolve().parent / "cases" / "ok_whole.toml").read_text()
 SCALARS = st.one_of(
@@ -77,7 +78,7 @@ def attempt(load, text):
             problems = error.problems
     assert problems
     assert render(problems)
-    assert len(to_json(problems)) == len(problems)
+    assert len(plain(problems)) == len(problems)
     return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter, defaultdict
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -20,6 +19,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy.anatomy.assessors import assessors as of_groups
 from rrpolicy.privacy.anatomy.disclosure import guess_bounds

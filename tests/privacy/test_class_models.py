@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import contextmanager
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +27,7 @@ from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Data, DataTable
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Attribute, Policy, Requirement, SourceSettings

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.errors import RequirementError
 from rrpolicy.finding import Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Task
 from rrpolicy.optimize.retention.allocate import allocation_problem
 from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -13,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.channels.axes.retention import Retention, apply_block_exchange
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure import constraint
 from rrpolicy.privacy.disclosure.attribute import attribute_risks

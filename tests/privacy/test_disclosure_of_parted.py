@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -17,6 +17,7 @@ from scipy.stats import binomtest
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Basis, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity

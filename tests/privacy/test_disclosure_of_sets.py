@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
@@ -27,6 +27,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import attribute_risks
 from rrpolicy.privacy.disclosure.minimum_risk import attribute_minimum

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import replace
 from fractions import Fraction
 from random import Random
 from typing import Any
@@ -20,6 +19,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.decoders import Block
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_risks
 from rrpolicy.privacy.disclosure.identity import linkage_chances

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -26,6 +25,7 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Finding, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.protection import guessing
 from rrpolicy.privacy.protection.assess import BARELY, NO_TABLE, assess_protection
 from rrpolicy.privacy.protection.grade import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +17,7 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError
 from rrpolicy.finding import Basis, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Outline
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss

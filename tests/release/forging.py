@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,11 @@ from rrpolicy.canonical_json import (
     record_digest,
 )
 from rrpolicy.discovery import load_registry
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.planning.plan import Plan
 from rrpolicy.reports.report_builder import audit_report, parse_report
+from rrpolicy.serialization import read
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -33,7 +34,7 @@ def load(path: Path) -> dict[str, Any]:
 
 def stated(public: Path) -> Manifest:
     """Return what a release.json says, whatever its schema asks."""
-    return Manifest.from_json(load(public / "release.json"))
+    return read(Manifest, load(public / "release.json"))
 
 
 def rewrite(path: Path, change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
@@ -123,7 +124,7 @@ def fill_audit(bundle: Path) -> None:
     pieces = build_audit_pieces(plan, assessment, registry, record, None, public, policy_file=None, written=written)
     shares = {m.attribute: {r.category: r.original for r in m.rows if r.original is not None} for m in old.marginals}
     tested = audit / ATTACK_FILE
-    attacked = AttackReport.from_json(load(tested)) if tested.is_file() else None
+    attacked = read(AttackReport, load(tested)) if tested.is_file() else None
     report = audit_report(public, stated(public), replace(pieces, shares=shares, attacked=attacked))
     rows = tuple(replace(row, place=o.place) for row, o in zip(report.findings, old.findings, strict=True))
     useful = tuple(replace(row, realised=o.realised) for row, o in zip(report.utility, old.utility, strict=True))

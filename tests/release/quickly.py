@@ -17,7 +17,7 @@ import pytest
 
 from rrpolicy import discovery
 from rrpolicy.canonical_json import canonical, file_digest
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 from rrpolicy.verification import public as verify_public
 from rrpolicy.verification import verify as verifying
 from rrpolicy.verification.outcome import Log

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations, combinations_with_replacement, product
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.errors import RRPolicyError
 from rrpolicy.exports.files import public_files
 from rrpolicy.formats.format import file_name
+from rrpolicy.frozen import replace
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.gate import gate
 from rrpolicy.planning.plan import make_plan

@@ -113,7 +113,7 @@ def test_a_wrong_sampler_is_caught(
 
 
 def test_matrices_that_are_off_by_four_hundredths_are_caught(asked: Questionnaire) -> None:
-    from dataclasses import replace
+    from rrpolicy.frozen import replace
 
     axes = list(asked.channel.axes)
     block = axes[2].blocks[0]  # type: ignore[attr-defined]

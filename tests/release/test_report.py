@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -23,6 +22,7 @@ from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Origin, Profile, Standing, UtilityFinding, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import distinguishable_number, figure, significant
@@ -31,7 +31,7 @@ from rrpolicy.reports import attributes as report_attributes
 from rrpolicy.reports import report_builder
 from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.report_builder import AuditPageInput, parse_report
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 CANARY = 0.61803398874
 LOWERED = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rrpolicy.canonical_json import pretty
+from rrpolicy.serialization import read
 from rrpolicy.verification.outcome import VerificationLevel
 from rrpolicy.verification.verify import verify
 
@@ -240,7 +241,7 @@ def test_the_raw_table_in_place_of_the_release_is_found(copied):
     def raw_instead(document):
         document["data"]["tables"]["data"]["digest"] = written.digest
         (public / "datapackage.json").write_bytes(
-            derived_public_files(Manifest.from_json(document), public)["datapackage.json"]
+            derived_public_files(read(Manifest, document), public)["datapackage.json"]
         )
 
     reseal_public(case.bundle, raw_instead)

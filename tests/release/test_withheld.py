@@ -236,8 +236,7 @@ def test_no_other_policy_means_another():
     """`published`, stated or not, is the same policy; a resolved one without the key is read."""
     document = {"format": "csv"}
     from rrpolicy.policy.model import ReleaseSettings
-    from rrpolicy.serialization.reading import read
-    from rrpolicy.serialization.writing import record
+    from rrpolicy.serialization import read, record
 
     assert not {"decoders", "described_groups"} & record(ReleaseSettings()).keys()
     assert read(ReleaseSettings, document).decoders == "published"

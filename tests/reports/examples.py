@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from rrpolicy.frozen import replace
 from rrpolicy.report import (
     AccuracyRow,
     AssociationRow,

@@ -6,7 +6,6 @@ import json
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import at_most_in_hundred
 from rrpolicy.privacy.risks import bounded_risks
 from rrpolicy.report import Report

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rrpolicy
-from rrpolicy.planning.plan_result import MarginalError
+from rrpolicy.planning.plan import MarginalError
 from rrpolicy.testing import policy_text
 
 SAID = "estimates are expected to be worse than assuming equal shares"

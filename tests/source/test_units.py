@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from hypothesis import strategies as st
 from rrpolicy.declarations import Role
 from rrpolicy.drafting.demo.source import DemoSource
 from rrpolicy.errors import DataError
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.duckdb import snapshot as snapshots
 from rrpolicy.source.duckdb.source import DuckDBSource

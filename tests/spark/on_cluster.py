@@ -107,11 +107,10 @@ class Writing(ParquetFormat):
 
 
 def main(master: str, notes: Path, *paths: str) -> None:
-    from dataclasses import replace
-
     from pyspark.sql import SparkSession
 
     import rrpolicy
+    from rrpolicy.frozen import replace
     from rrpolicy_spark import sink, sorted_rows
 
     session = SparkSession.builder.config(map=SETTINGS).master(master).getOrCreate()

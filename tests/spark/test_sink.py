@@ -102,7 +102,7 @@ def stumbled(policy: Path, case: Case, key: Path, form: Any, monkeypatch: pytest
     written = SparkSink.writer
 
     def writer(self: SparkSink, parts: Any, scratch: Path) -> Any:
-        from dataclasses import replace
+        from rrpolicy.frozen import replace
 
         return written(self, replace(parts, form=form), scratch)
 

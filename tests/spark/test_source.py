@@ -84,7 +84,7 @@ def test_a_weight_is_rounded_as_our_engine_rounds_it(spark: SparkSession, tmp_pa
 
 
 def renamed(attribute: Attribute, name: str) -> Attribute:
-    from dataclasses import replace
+    from rrpolicy.frozen import replace
 
     return replace(attribute, name=name, release_as=name, missing=None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -19,6 +18,7 @@ from rrpolicy.declarations import Role
 from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Basis, Verdict
 from rrpolicy.formats.parquet import ParquetFormat
+from rrpolicy.frozen import replace
 from rrpolicy.planning.policy_opening import OpenedPolicy
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.models import local_dp, pk_anonymity

@@ -37,7 +37,8 @@ name = "acme-wrong"
 """
 SECRET = "value-of-a-person"
 PLUGIN = """
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from rrpolicy.frozen import replace
 from typing import ClassVar
 from acme_oue.axis import Unary
 from acme_oue.mechanism import UnaryEncoding

@@ -44,7 +44,8 @@ approver = "survey office"
 until = 2099-12-31
 """
 PLUGIN = """
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from rrpolicy.frozen import replace
 from fractions import Fraction
 from typing import ClassVar
 from acme_oue.axis import Unary

@@ -43,7 +43,7 @@ max = "1/2"
 format = "arrow"
 """
 PLUGIN = """
-from dataclasses import replace
+from rrpolicy.frozen import replace
 import acme_card, acme_coin, acme_keep, acme_loss, acme_promise, acme_rows
 from acme_arrow.ipc import Arrow
 from acme_arrow.ridge import Ridge

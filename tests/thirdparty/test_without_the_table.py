@@ -32,7 +32,7 @@ allocation = "fixed"
 keep_probability = { sex = "4/5" }
 """
 PLUGIN = """
-from dataclasses import replace
+from rrpolicy.frozen import replace
 from pydantic import BaseModel, ConfigDict
 from rrpolicy.plugin import Assessor, Axis, Basis, Finding, Measure, Order, Product, Verdict, hookimpl
 

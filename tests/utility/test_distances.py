@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from itertools import permutations, product
@@ -25,6 +24,7 @@ from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import DataError
 from rrpolicy.finding import Measure, Standing
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
@@ -181,7 +181,7 @@ def test_a_wrong_sampler_is_caught(wrong):
 
 
 def test_draws_that_are_all_alike_are_caught():
-    class Stuck(DrawSettings):
+    class Stuck(DrawSettings, frozen=True):
         def streams(self, draw):
             return super().streams(0)
 

@@ -7,13 +7,14 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.bundle.tables.released_table import ReleasedTable, open_released_table
 from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.channels.table import TableSpec
 from rrpolicy.engine.quoting import identifier, sql_list
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE_FORMATS, Formats
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Data
 
 if TYPE_CHECKING:
@@ -22,8 +23,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes
 
 
-@frozen
-class LazyReleasedTables:
+class LazyReleasedTables(Struct, frozen=True):
     """The data files, by table."""
 
     tables: Mapping[str, ReleasedTable]

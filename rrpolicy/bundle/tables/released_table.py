@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
 from rrpolicy.engine.connect import batches, engine, query_integer
@@ -16,7 +18,6 @@ from rrpolicy.formats.column_types import arrow_schema, engine_type
 from rrpolicy.formats.delimited import check_csv_header, csv_cells_sql, formula_escaped_columns
 from rrpolicy.formats.format import CORE_FORMATS, Formats, UnlikeSpecError, unreadable_text
 from rrpolicy.formats.format import relation_sql as relation_of
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@frozen
-class ReleasedTable:
+class ReleasedTable(Struct, frozen=True):
     """A released table with open files.
 
     Attributes:

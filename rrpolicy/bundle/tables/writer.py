@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,6 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.formats.column_types import arrow_schema, label_positions
 from rrpolicy.formats.format import CORE_FORMATS, Formats, file_count
 from rrpolicy.formats.parts import LOCAL_SINK, FileParts, FileSink
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_protocol
 from rrpolicy.source.protocol import MULTIPLICITY
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 _TOGETHER = 1 << 16  # combinations of labels that are counted together: they stay in the cache
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class WrittenTable:
     """A released table on disk.
 

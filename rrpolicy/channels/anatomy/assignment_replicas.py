@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, groups_of, partition_phases
 from rrpolicy.channels.sampling.shuffle import random_orders
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
@@ -32,8 +32,7 @@ _ENDS = 2
 Mask = npt.NDArray[np.bool_]
 
 
-@frozen
-class ShortenedPhase:
+class ShortenedPhase(Struct, frozen=True):
     """The middle of a phase that was shortened.
 
     Attributes:
@@ -49,8 +48,7 @@ class ShortenedPhase:
     share: float
 
 
-@frozen(slots=False)
-class AssignmentReplicas:
+class AssignmentReplicas(Struct, frozen=True):
     """The simulated deals.
 
     Attributes:

@@ -18,15 +18,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.channels.anatomy.partition_plan import MAX_COMBINATIONS, groups_of
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import AnatomyDecoder, Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec, attribute_column
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import AUDIT
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +47,7 @@ _FEW_CELLS = 1 << 16
 _MANY_CELLS = 1 << 23
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class AnatomyChannel(Channel):
     """Records dealt into groups of l different sensitive values, released as two tables, or three.
 
@@ -64,12 +63,14 @@ class AnatomyChannel(Channel):
     kind: ClassVar[str] = "anatomy"
     version: ClassVar[int] = 1
 
+    audit_only: ClassVar[tuple[str, ...]] = ("sampler",)
+
     known: tuple[Column, ...]
     sensitive: tuple[Column, ...]
     group: Column
     count: Column
     size: int
-    sampler: Literal["cells", "records"] = field(default="cells", metadata=AUDIT)
+    sampler: Literal["cells", "records"] = "cells"
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.known, *self.sensitive, self.group, self.count)]

@@ -32,11 +32,11 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import group_kinds_of_table, groups_of
 from rrpolicy.channels.anatomy.released_tables import AnatomyTables, GroupEntries, read_released_tables
 from rrpolicy.channels.product.goodness_of_fit import ConformityStatistics, bennett_surprise, fit_finding
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +83,7 @@ def check_fit(
     return fit_finding(evidence, None, (), REFERENCE)
 
 
-@frozen(slots=False)
-class _AssignmentDistribution:
+class _AssignmentDistribution(Struct, frozen=True):
     """The records that are dealt at random, and their groups.
 
     Attributes:

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, group_kinds_of_table, partition_phases
 from rrpolicy.channels.sampling.shuffle import random_orders, shuffle_values
 from rrpolicy.counts import Ints
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream, Streams
@@ -38,8 +38,7 @@ SmallInts = npt.NDArray[Any]
 """Values or numbers in as few bytes as hold them."""
 
 
-@frozen(slots=False)
-class GroupAssignment:
+class GroupAssignment(Struct, frozen=True):
     """The groups dealt.
 
     Attributes:

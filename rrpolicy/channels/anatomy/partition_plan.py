@@ -30,14 +30,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Counts
 
 
-@frozen
-class PartitionPhase:
+class PartitionPhase(Struct, frozen=True):
     """Groups that are made in the same way.
 
     Attributes:
@@ -152,8 +151,7 @@ MAX_COMBINATIONS = 20_000
 """The most combinations of both domains for which kinds of groups are searched in acceptable time."""
 
 
-@frozen
-class PairGroupKind:
+class PairGroupKind(Struct, frozen=True):
     """Groups of the same combinations.
 
     Attributes:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.channels.product.released_counts import count_released_rows, deterministic_counts_agree
 from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ MAX_GROUPS = 1 << 22
 """The most groups that are kept for statistics."""
 
 
-@frozen
-class GroupEntries:
+class GroupEntries(Struct, frozen=True):
     """Members of groups: entries in the order of their groups.
 
     Attributes:
@@ -40,8 +39,7 @@ class GroupEntries:
     n: Ints
 
 
-@frozen
-class AnatomyTables:
+class AnatomyTables(Struct, frozen=True):
     """All tables, as far as statistics use them.
 
     Attributes:

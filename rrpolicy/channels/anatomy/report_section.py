@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rrpolicy.channels.anatomy.partition_plan import (
@@ -14,6 +13,7 @@ from rrpolicy.channels.anatomy.partition_plan import (
     largest_eligible,
     partition_phases,
 )
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import figure, percent
 from rrpolicy.report import Fact, Section
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Self
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.decoders import Cell
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import document_key
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Codes, Ints
@@ -45,8 +47,7 @@ def category_column(
     return Column(release_as or attribute, "category", tuple(labels), engine_type, attribute, assume_unlinkable)
 
 
-@frozen
-class Domain:
+class Domain(Struct, frozen=True):
     """An original attribute and its categories, in order."""
 
     attribute: str
@@ -70,7 +71,7 @@ def cells_of(domains: Iterable[Sequence[Value]]) -> tuple[Cell, ...]:
     return tuple(product(*domains))
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Several(Axis):
     """An axis of an attribute, or of several that are coupled.
 
@@ -79,8 +80,10 @@ class Several(Axis):
         released: the released columns, one for each.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"released": "columns"})
+
     original: tuple[Domain, ...]
-    released: tuple[Column, ...] = field(metadata=document_key("columns"))
+    released: tuple[Column, ...]
 
     def __post_init__(self) -> None:
         if not self.original or len(self.released) != len(self.original):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass
 from fractions import Fraction
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 from rrpolicy.canonical_json import Value
@@ -12,15 +13,14 @@ from rrpolicy.channels.axes.categories import category_column, check_labels
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.decoders import IdentityDecoder
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import document_key
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
     from rrpolicy.counts import Array, Codes, Ints
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Single(Axis):
     """An axis of one attribute; the released categories are the original ones.
 
@@ -29,8 +29,10 @@ class Single(Axis):
         released: the released column, with its categories in domain order.
     """
 
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"released": "column"})
+
     attribute: str
-    released: Column = field(metadata=document_key("column"))
+    released: Column
 
     def __post_init__(self) -> None:
         check_labels(self.attribute, self.labels)
@@ -69,7 +71,7 @@ class Single(Axis):
         return ()
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Identity(Single):
     """An unmodified attribute; evidence like any other released column."""
 

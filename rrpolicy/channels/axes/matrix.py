@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from operator import mul
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar, Literal, Self, TypeAlias
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.channels.axes.categories import Domain, Several, category_column, cells_of, check_labels
 from rrpolicy.channels.decoders import MatrixDecoder
 from rrpolicy.channels.probability import largest_ratio, smallest_cross_ratio
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import document_key
-from rrpolicy.serialization.writing import record
+from rrpolicy.frozen import replace
+from rrpolicy.serialization import record
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
@@ -151,7 +151,7 @@ class ColumnSumError(ValueError):
         self.index, self.label, self.total = index, label, total
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Matrix(Several):
     """A column-stochastic matrix over one attribute, or over several that are randomised together.
 
@@ -169,7 +169,9 @@ class Matrix(Several):
     version: ClassVar[int] = 1
     one_number: ClassVar[bool] = True
 
-    entries: tuple[tuple[Fraction, ...], ...] = field(metadata=document_key("rows"))
+    renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"entries": "rows"})
+
+    entries: tuple[tuple[Fraction, ...], ...]
     invariant: Invariance | None = None
     marginal: tuple[Fraction, ...] | None = None
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import AUDIT
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Codes, Ints
@@ -16,8 +14,7 @@ Groups: TypeAlias = Sequence[tuple[tuple[int, ...], ...]]
 """For each attribute, for each of its labels, the original codes that it contains."""
 
 
-@frozen
-class Levels:
+class Levels(Struct, frozen=True):
     """Each category becomes the label of its group; classes may be suppressed.
 
     If suppression is permitted, the last label of each column contains the whole domain, and a suppressed class gets it
@@ -31,8 +28,10 @@ class Levels:
 
     rule: ClassVar[str] = "levels"
 
+    audit_only: ClassVar[tuple[str, ...]] = ("suppressed",)
+
     suppressing: bool = False
-    suppressed: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
+    suppressed: tuple[tuple[int, ...], ...] | None = None
 
     def check(self, sizes: Sequence[int], groups: Groups, labels: Sequence[int]) -> None:
         """Raise ValueError unless the labels of each attribute, all of which have names, partition its categories."""
@@ -77,8 +76,7 @@ class Levels:
         return labels
 
 
-@frozen
-class Cut:
+class Cut(Struct, frozen=True):
     """A box cut along one attribute.
 
     Attributes:
@@ -90,8 +88,7 @@ class Cut:
     parts: tuple[int, ...]
 
 
-@frozen
-class Boxes:
+class Boxes(Struct, frozen=True):
     """The domain is cut into boxes, one cut after the other, and each combination becomes its box.
 
     Attributes:

@@ -10,7 +10,7 @@ Nothing is drawn, so values are hidden only by the groups themselves: the guaran
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -19,7 +19,7 @@ from rrpolicy.channels.axes.categories import Domain, Several, check_labels
 from rrpolicy.channels.axes.partition import Boxes, Levels, Rule
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
@@ -30,7 +30,7 @@ ANYTHING = "*"
 _WIDEST = 1 << 62
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Recode(Several):
     """One attribute generalised by itself, or several together.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import compress, product
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, Several, category_column, cells_of
 from rrpolicy.channels.decoders import Block, RetentionDecoder
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.channels.sampling.prng import Stream
@@ -55,7 +55,7 @@ def apply_block_exchange(x: Array, axis: int, parts: Sequence[tuple[Sequence[int
     return np.moveaxis(released, 0, axis)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Retention(Several):
     """Retention-replacement of one attribute, or of several as one, whose combinations are then kept or exchanged.
 

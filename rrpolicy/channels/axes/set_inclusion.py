@@ -10,17 +10,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.sets import Sets
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Transition
     from rrpolicy.counts import Array
 
 
-@frozen
-class SetInclusionMatrix:
+class SetInclusionMatrix(Struct, frozen=True):
     """Q[j, v] = Pr(the set of a record with value v holds j), applied as a transition matrix is; columns sum to l."""
 
     axis: Sets

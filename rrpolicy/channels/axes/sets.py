@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
@@ -24,7 +24,7 @@ from rrpolicy.channels.axes.categories import Domain, Several, cells_of
 from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, number_array
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import figure
 from rrpolicy.report import Fact, Section
 
@@ -88,7 +88,7 @@ _MASK = 1 << 24  # entries of the working mask of a draw
 _LIST = "[]"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Sets(MixedIn, Several):
     """An attribute, or several together, released as sets of l distinct values.
 

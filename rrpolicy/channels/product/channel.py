@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, runtime_checkable
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.base import Axis, Channel
 from rrpolicy.channels.decoders import Decoder, IdentityDecoder
 from rrpolicy.channels.table import Column, TableSpec, attribute_column, carried_first
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import AUDIT
-from rrpolicy.serialization.reading import MalformedError, read
+from rrpolicy.frozen import replace
+from rrpolicy.serialization import MalformedError, read
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +63,7 @@ def _carried_column(attribute: Attribute) -> Axis:
     return Identity.of(attribute.name, attribute.domain)
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Product(Channel):
     """P = P_1 (x) … (x) P_m over the axes, the identity over the carried columns.
 
@@ -79,10 +78,12 @@ class Product(Channel):
     kind: ClassVar[str] = "product"
     version: ClassVar[int] = 1
 
+    audit_only: ClassVar[tuple[str, ...]] = ("sampler",)
+
     axes: tuple[Axis, ...]
     carried: tuple[Column, ...]
     order: tuple[str, ...]
-    sampler: Literal["cells", "records/2", "series"] = field(default="cells", metadata=AUDIT)
+    sampler: Literal["cells", "records/2", "series"] = "cells"
 
     def __post_init__(self) -> None:
         columns = [c.name for axis in self.axes for c in axis.columns()] + [c.name for c in self.carried]

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.draw import distinct_row_counts, flatten, released_shape
 from rrpolicy.channels.values import read_codes
 from rrpolicy.engine.arrays import as_numpy, number_array
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ class GroupedCarriedColumn(Protocol):
         ...
 
 
-@frozen(slots=False)
-class ReleasedCounts:
+class ReleasedCounts(Struct, frozen=True):
     """The counts of a release.
 
     Attributes:

@@ -14,9 +14,9 @@ from itertools import accumulate, pairwise
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.counts import Codes, Ints
-from rrpolicy.frozen_dataclass import frozen
 
 WORD = 64
 _ENDLESS = np.iinfo(np.int64).max
@@ -25,8 +25,7 @@ _GUIDE = 12  # digits that nearly always suffice: a search for each number would
 Words = npt.NDArray[np.uint64]
 
 
-@frozen(slots=False)
-class DiscreteDistribution:
+class DiscreteDistribution(Struct, frozen=True, dict=True):
     """A probability law: `values[i]` with probability `weights[i] / sum(weights)`.
 
     Attributes:
@@ -101,8 +100,7 @@ class DiscreteDistribution:
         return PartialSample(values, unsure[self.boundaries[np.minimum(place, last)] == words[unsure]])
 
 
-@frozen(slots=False)
-class PartialSample:
+class PartialSample(Struct, frozen=True):
     """Values drawn by a law from numbers.
 
     Attributes:

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +26,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.sampling.prng import Stream, encode_strings
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -11,7 +11,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.channels.axes.categories import check_labels
@@ -22,8 +22,7 @@ from rrpolicy.channels.table import Column, TableSpec, attribute_column
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.finding import Finding
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.serialization.fields import AUDIT
+from rrpolicy.frozen import replace
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ PARTED = (
 )
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class SuppressionChannel(Channel):
     """Records that are released unmodified, and some of each cell as `*`.
 
@@ -58,9 +57,11 @@ class SuppressionChannel(Channel):
     kind: ClassVar[str] = "suppression"
     version: ClassVar[int] = 1
 
+    audit_only: ClassVar[tuple[str, ...]] = ("moved",)
+
     known: tuple[Column, ...]
     sensitive: Column
-    moved: tuple[tuple[int, ...], ...] | None = field(default=None, metadata=AUDIT)
+    moved: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.known, self.sensitive)]

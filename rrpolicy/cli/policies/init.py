@@ -13,7 +13,7 @@ from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
 from rrpolicy.options import InitOptions
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 
@@ -56,7 +56,9 @@ def packs(
     written = None if out is None else api.write_pack(name or "", out)
     found = api.packs() if name is None else api.packs(name)
     if json:
-        print_json({"schema": "rrpolicy.packs/1", "packs": plain(found)})
+        from rrpolicy.governance.packs.pack import PackList
+
+        print_json(plain(PackList(tuple(found))))
     elif written is not None:
         folder = line(written.resolve().parent.name)
         print(f"wrote {line(str(written))}")

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
+from msgspec import Struct
 
-from rrpolicy.canonical_json import Json
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.drafting.scaffold.generator import KINDS, write_scaffold
 from rrpolicy.escaping.printable import command_line, line, shell_quoted
+from rrpolicy.plugin_spec import PluginInfo
 
 if TYPE_CHECKING:
     from rrpolicy.registry import Registry
+
+
+class PluginList(Struct, frozen=True):
+    """The plugins and what each offers.
+
+    Attributes:
+        plugins: that are loaded.
+        offers: kind -> the names of what they offer.
+        installed_but_not_loaded: distributions that a policy can list.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.plugins/1"
+
+    plugins: tuple[PluginInfo, ...]
+    offers: Mapping[str, tuple[str, ...]]
+    installed_but_not_loaded: tuple[str, ...]
 
 
 def command(
@@ -33,15 +51,9 @@ def command(
     loaded = {info.distribution for info in registry.plugins}
     waiting = [name for name in installed_distributions() if name not in loaded]
     if json:
-        from rrpolicy.serialization.writing import plain
+        from rrpolicy.serialization import plain
 
-        document: Json = {
-            "schema": "rrpolicy.plugins/1",
-            "plugins": plain(registry.plugins),
-            "offers": {what: list(names) for what, names in _offered_names(registry).items()},
-            "installed_but_not_loaded": list(waiting),
-        }
-        print_json(document)
+        print_json(plain(PluginList(tuple(registry.plugins), _offered_names(registry), tuple(waiting))))
         return
     for info in registry.plugins:
         hooks = ", ".join(info.hooks) or "no hooks"

@@ -9,11 +9,11 @@ import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import line
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.schema import json_schema
 
 if TYPE_CHECKING:
@@ -26,8 +26,7 @@ ENTRIES = ("CsvTable", "ChangeEntry", "AllowsTable", "Marginal", "ExplicitMatrix
 """What stands inside other tables, as the schema names it."""
 
 
-@frozen
-class TableKey:
+class TableKey(Struct, frozen=True):
     """A key of a table.
 
     Attributes:
@@ -41,8 +40,7 @@ class TableKey:
     meaning: str
 
 
-@frozen
-class KeyTable:
+class KeyTable(Struct, frozen=True):
     """A table of a policy.
 
     Attributes:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.terminal import print_json, problem_count, wants_colour
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Json
@@ -24,8 +25,7 @@ QUIET = "Print the verdict alone."
 JSON_HELP = f"The same as {FLAG} json."
 
 
-@frozen
-class OutputRequest:
+class OutputRequest(Struct, frozen=True):
     """The forms that a call asks for."""
 
     form: Output = Output.TEXT

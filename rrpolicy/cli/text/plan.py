@@ -24,8 +24,8 @@ from rrpolicy.wording import VERDICT_WORDS, WAIVED, expected_value_text, measure
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
     from rrpolicy.planning.check import RequirementStatement
-    from rrpolicy.planning.plan import Plan
-    from rrpolicy.planning.plan_result import MarginalError, PlanResult
+    from rrpolicy.planning.plan import MarginalError, Plan
+    from rrpolicy.planning.plan_result import PlanResult
     from rrpolicy.policy.model import Attribute
     from rrpolicy.report import ProtectionPanel
 

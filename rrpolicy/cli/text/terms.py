@@ -8,13 +8,12 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 _GREEK = str.maketrans({"α": "alpha", "β": "beta", "δ": "delta", "ε": "epsilon", "μ": "mu", "µ": "mu"})
 
 
-@frozen
-class GlossaryTerm:
+class GlossaryTerm(Struct, frozen=True):
     """A term.
 
     Attributes:

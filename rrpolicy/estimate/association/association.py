@@ -14,11 +14,12 @@ towards independence; no sampling law gives the distance.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array
@@ -46,7 +47,7 @@ from rrpolicy.estimate.results.flags import (
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, table_variance
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import MatrixWeights, RetentionWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ ALIASES: Mapping[str, str] = {
 _NOISE = 1e-12
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Association(Estimates):
     """Measures of association of two columns; `keys` name the measure.
 
@@ -249,8 +250,7 @@ def _ranges(measured: Sequence[AssociationMeasure]) -> Array:
     return np.array([[m.low, m.high] for m in measured], dtype=float)
 
 
-@frozen
-class _MeasureEstimate:
+class _MeasureEstimate(Struct, frozen=True):
     value: float
     estimator: str
     table_error: float = np.nan

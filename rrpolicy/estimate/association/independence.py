@@ -20,10 +20,10 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.counts import Array
@@ -41,7 +41,7 @@ from rrpolicy.estimate.results.intervals import bessel
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.target import Sample, refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import p_value, p_value_equation, plain_number
 
 if TYPE_CHECKING:
@@ -67,8 +67,7 @@ _SINGLE_CLUSTER = 1e-13
 _WORDS = {"score": SCORE, "wald": WALD, "rao-scott": RAO_SCOTT}
 
 
-@frozen
-class Statistic:
+class Statistic(Struct, frozen=True):
     """A statistic with its law: chi-square with df degrees of freedom, or F with df and `df_error`; NaN if singular."""
 
     value: float
@@ -125,8 +124,7 @@ def rao_scott(table: Array, covariance: Array, degrees: float, *, observed: bool
     return Statistic(statistic, df, float(fdtrc(df, df * degrees, statistic)), df * degrees)
 
 
-@frozen(slots=False)
-class Independence:
+class Independence(Struct, frozen=True):
     """A test of independence in the population; no `Result`, as a test has neither an estimate nor an interval.
 
     Attributes:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.counts import Array
@@ -26,7 +27,7 @@ from rrpolicy.estimate.results.quantities import (
 )
 from rrpolicy.estimate.results.result import Result, json_number
 from rrpolicy.estimate.results.table import Crosstab
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import p_value_equation, plain_number
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ _ROUNDS = 10_000
 _CLOSE = 1e-12
 
 
-@frozen(slots=False)
-class LoglinearFit:
+class LoglinearFit(Struct, frozen=True):
     """A fitted table."""
 
     fitted: Array  # expected counts under the model
@@ -99,8 +99,7 @@ def contrasts(shape: Sequence[int], terms: Sequence[Sequence[int]]) -> Array:
 _TOKEN = re.compile(r"\s*(?:(?P<name>[^\W\d]\w*)|`(?P<quoted>[^`]+)`|(?P<operator>[+*:]))", re.UNICODE)
 
 
-@frozen
-class Model:
+class Model(Struct, frozen=True):
     """A hierarchical model: it has all terms within its highest-order `terms` (the generating class)."""
 
     terms: tuple[tuple[str, ...], ...]
@@ -182,7 +181,7 @@ NO_FREEDOM = "no test: the model has as many parameters as the table has cells"
 NO_TEST = "no test: a corrected cell is not positive, or the covariance is singular"
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Loglinear(Result):
     """A hierarchical loglinear model and its fit to the corrected table.
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import NormalDist
 
@@ -34,7 +34,6 @@ import numpy as np
 from rrpolicy.counts import Array
 from rrpolicy.estimate.association.measures import AssociationMeasure
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen_dataclass import frozen
 
 _SINGULAR = 1e-10
 _DISTANCE_RIDGE = 1e-12
@@ -44,7 +43,7 @@ _SMOOTH = 0.02
 _CLOSE = 1e-9
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class ScoreRegion:
     """The tables around a corrected table, by their distance Q; one more unknown counts records in no cell."""
 

@@ -18,10 +18,10 @@ from functools import partial
 from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Array
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen_dataclass import frozen
 
 _INF = math.inf
 _TIP = 1e-9
@@ -33,8 +33,7 @@ ValueAndDerivatives: TypeAlias = tuple[Array, Array, Array, Array]
 """The value, and its derivatives by a, r, c; of many tables at once, arrays."""
 
 
-@frozen
-class MeasureKind:
+class MeasureKind(Struct, frozen=True):
     """Measures whose values can be drawn on one axis.
 
     `independent` is their value where rows and columns are independent, None where that depends on the margins. With
@@ -57,8 +56,7 @@ INFORMATION = MeasureKind("information, in nats", dependence=True)
 STATISTIC = MeasureKind("test statistics", dependence=True)
 
 
-@frozen
-class AssociationMeasure:
+class AssociationMeasure(Struct, frozen=True):
     """A measure of a table of counts; after a colon its `title` has its direction, if it has one."""
 
     name: str

@@ -8,7 +8,7 @@ not be estimated.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from itertools import product
 
 import numpy as np
@@ -21,7 +21,7 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 
 def products(axes: Sequence[tuple[AxisWeights, Mask | None]]) -> Array:
@@ -72,7 +72,7 @@ PRODUCT_CELLS = 36
 """The largest table for which the error is known at every table that could be the true one."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class TwoWayTable:
     """A two-way table; the products of the axes' groups are its cells."""
 

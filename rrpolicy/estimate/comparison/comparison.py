@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, TypeAlias, get_args
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
@@ -38,7 +39,7 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.change import shared_series
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plotting.chart import ChartReferenceLine
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ _UNKNOWN = (
 )
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EstimateComparison(Result):
     """Changes of estimates since the first of several releases.
 
@@ -236,8 +237,7 @@ def _check_times(
     return found
 
 
-@frozen(slots=False)
-class _Links:
+class _Links(Struct, frozen=True):
     """The dependence of releases, with the overlap as it was stated."""
 
     series: str | None  # the name of a series that two of them are part of

@@ -9,11 +9,12 @@ this variance means (Zou and Donner 2008); p-values are adjusted for all pairs (
 from __future__ import annotations
 
 import math
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
@@ -24,7 +25,7 @@ from rrpolicy.estimate.results.intervals import holm, p_values, reach_of, table_
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import level_percent
 from rrpolicy.plotting.chart import ChartReferenceLine
 
@@ -41,8 +42,7 @@ _ROUNDING = 3e-7
 """Of the estimates, what an error that is no more than this share of them consists of."""
 
 
-@frozen
-class LargestRow:
+class LargestRow(Struct, frozen=True):
     """The row with the largest estimate of a quantity.
 
     Attributes:
@@ -56,7 +56,7 @@ class LargestRow:
     not_shown: tuple[str, ...]
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Pairwise(Result):
     """Differences between every two rows of a result: the first less the other one.
 

@@ -6,10 +6,11 @@ import difflib
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from datetime import date, time
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
+
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.channels.table import Column
@@ -17,7 +18,7 @@ from rrpolicy.declarations import interval_edges
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 ValueKind: TypeAlias = Literal["text", "truth value", "number", "other"]
 Bin: TypeAlias = tuple[float, float, bool]
@@ -29,8 +30,7 @@ _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
 """Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
 
 
-@frozen(slots=False)
-class Columns:
+class Columns(Struct, frozen=True):
     """What a release's manifest says of its columns.
 
     Attributes:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
 from decimal import Decimal
 from typing import Any, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.decoders import Cell
@@ -29,12 +29,10 @@ from rrpolicy.estimate.expression import (
 )
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights, by_category, inside_labels
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import exact_number
 
 
-@frozen(slots=False)
-class Condition:
+class Condition(Struct, frozen=True):
     """A condition, split by how its parts are counted.
 
     Attributes:

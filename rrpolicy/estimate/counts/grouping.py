@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import product
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.counts import Array, Ints
@@ -16,14 +17,12 @@ from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen_dataclass import frozen
 
 CELLS = 10_000_000
 """The largest marginal that is reconstructed densely."""
 
 
-@frozen
-class GroupAxis:
+class GroupAxis(Struct, frozen=True):
     """The groups of one axis.
 
     Attributes:
@@ -69,8 +68,7 @@ def count_of_records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints
     return int(n[whole].sum())
 
 
-@frozen(slots=False)
-class WeightedGroups:
+class WeightedGroups(Struct, frozen=True):
     """Groups of released records: which cell of the grouping axes each lies in, and its weight in the condition.
 
     Attributes:
@@ -131,8 +129,7 @@ def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> 
     return GroupAxis(shown, groups), targets
 
 
-@frozen(slots=False)
-class Grouping:
+class Grouping(Struct, frozen=True, dict=True):
     """The groups of some columns.
 
     Attributes:

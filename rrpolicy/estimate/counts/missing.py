@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, implicit_null_exclusions, narrow_condition, read, split
 from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Member, Not, Null
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def _format_records(records: float, *, exact: bool) -> str:
     return f"{fixed_number(records)} record{'' if records == 1 else 's'}"
 
 
-@frozen(slots=False)
-class CompleteRecords:
+class CompleteRecords(Struct, frozen=True):
     """The records that have a value, or kept their label, of all columns that a model names.
 
     Attributes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +10,6 @@ import numpy as np
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of, kind_of_type, parse_number
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +23,7 @@ STATE = (
 )
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class CategoryNumbers:
     """The numbers of an axis' original cells.
 

@@ -8,13 +8,12 @@ are independent depend on one another.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array
@@ -30,7 +29,7 @@ OVERLAPPING = (
 )
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class LabelOverlap:
     """What the labels of a generalised column leave open of the groups that a table counts them by.
 

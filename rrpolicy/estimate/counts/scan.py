@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.table import Column, TableSpec
@@ -25,7 +26,6 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.estimate.weights.sets import SetWeights, codes_of_sets, counted_cells
 from rrpolicy.formats import format as formats
 from rrpolicy.formats.format import Format
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import duckdb
@@ -49,8 +49,7 @@ _KEPT = 1 << 16
 _MOST_KEPT = 16
 
 
-@frozen(slots=False)
-class CachedCount:
+class CachedCount(Struct, frozen=True):
     """Released records by the cells of some axes, under a condition.
 
     Attributes:
@@ -80,7 +79,7 @@ class CachedCount:
         return [self.codes[place][one] for place in places], n
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class DataFile:
     """Where released rows are.
 
@@ -203,8 +202,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     return found
 
 
-@frozen
-class SetCounts:
+class SetCounts(Struct, frozen=True):
     """Released sets, counted as they are.
 
     Attributes:
@@ -240,8 +238,7 @@ def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     return SetCounts(tuple((tuple(row["codes"]), row["n"]) for row in shown), different, tuple(records))
 
 
-@frozen(slots=False)
-class Sums:
+class Sums(Struct, frozen=True):
     """Sums of a number over released records, by the released cells of some axes.
 
     Attributes:
@@ -289,8 +286,7 @@ def total(
     )
 
 
-@frozen(slots=False)
-class WeightedSums:
+class WeightedSums(Struct, frozen=True):
     """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
 
     Attributes:
@@ -312,8 +308,7 @@ class WeightedSums:
     missing: int
 
 
-@frozen
-class Number:
+class Number(Struct, frozen=True):
     """A number that every released record has, or lacks.
 
     Attributes:

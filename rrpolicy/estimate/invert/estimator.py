@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plugin_errors.type_checks import check_return_type, plugin_contract_error
 from rrpolicy.plugin_spec import LazyMapping, Offer
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Inversion:
     """A table to estimate by another method, of the records of a data file that satisfy a condition."""
 

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.scan import DataFile, count
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask, MatrixWeights, RetentionWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:
@@ -37,8 +37,7 @@ _HALVINGS = 30
 _RIDGE = 1e-12
 
 
-@frozen(slots=False)
-class MaximumLikelihoodTable:
+class MaximumLikelihoodTable(Struct, frozen=True):
     """The table of the largest likelihood."""
 
     counts: Array  # of original cells, all >= 0, with the total of the released ones

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.distributions import install
 
 if TYPE_CHECKING:
@@ -26,14 +28,13 @@ MISSING = "missing"
 """The category of a missing value in the terms of a model."""
 
 
-@frozen(slots=False)
-class Formula:
+class Formula(Struct, frozen=True):
     """Outcome and covariates of a model; words replace odd names of columns on the right side."""
 
     outcome: str  # unchanged
     covariates: tuple[str, ...]  # unchanged, each once
     right: str
-    odd: Mapping[str, str] = field(default_factory=dict)  # word -> column
+    odd: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def with_names(self, text: str) -> str:
         """Return a text with the columns' own names."""
@@ -78,7 +79,7 @@ def read_formula(text: str) -> Formula:
     return replace(read, covariates=tuple(sorted(odd.get(str(name), str(name)) for name in named)))
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class CovariateDesign:
     """The covariates of original cells."""
 

@@ -15,14 +15,14 @@ have those of the complete data, and the draw adds the difference of both varian
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.estimate.invert.simplex import kronecker_product, matrix_of, maximise_quadratic
 from rrpolicy.estimate.models.scores import information_of, is_positive_definite
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ _MOST_COVARIATES = 400
 _MOST_ENTRIES = 4_000_000
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Likelihood:
     """The coefficients under which the released counts are likeliest."""
 
@@ -104,8 +104,7 @@ def fit_likelihood(  # noqa: PLR0917 what a model is of
     return None if found is None else model.with_errors(*found, float(n.sum()), combination, group)
 
 
-@frozen(slots=False)
-class _Model:
+class _Model(Struct, frozen=True):
     P: Array  # shape (released, combinations, groups): the channel
     n: Array  # shape (released,): shares
     X: Array  # shape (combinations, terms)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
@@ -24,7 +24,6 @@ from rrpolicy.estimate.results.flags import LIKELIHOOD, MOMENT, POPULATION_VARIA
 from rrpolicy.estimate.results.intervals import Ends, normal_ends, p_values, reach_of
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:
@@ -51,7 +50,7 @@ _TWO = 2
 _LISTED = 20
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Regression(Estimates):
     """Coefficients of a regression model, a row a term; of several equations, all terms of one after the other.
 
@@ -218,7 +217,7 @@ class Regression(Estimates):
         return result_of(Effects, self.scope, tuple(keys[0]) if keys else (), keys, found, what=what)
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Effects(Estimates):
     """Predictions or marginal effects of a regression model.
 

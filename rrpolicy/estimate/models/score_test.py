@@ -26,10 +26,10 @@ from functools import cache, cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.estimate.models.scores import Scores, information_of, solve_score
 from rrpolicy.estimate.results.intervals import reach_of
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,15 +90,13 @@ def score_sets(fit: Scores, errors: Mapping[Target, Array], sample: Sample | Non
     return ends
 
 
-@frozen(slots=False)
-class _FixedCoefficient:
+class _FixedCoefficient(Struct, frozen=True):
     distance: float  # of the score from 0 in standard errors; positive where larger coefficients fit better
     rest: Array  # all coefficients
     share: float  # the part of the variance that is of second order
 
 
-@frozen(slots=False)
-class ScoreTest:
+class ScoreTest(Struct, frozen=True, dict=True):
     """Tests of the coefficients of a fit; values are tried by (parameters,) standard `errors` of the coefficients."""
 
     fit: Scores

@@ -17,12 +17,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,8 +36,7 @@ _MOST = 700.0
 """Beyond it an exponential is not finite."""
 
 
-@frozen(slots=False)
-class RegressionFamily:
+class RegressionFamily(Struct, frozen=True):
     """The law of an outcome given its linear predictors.
 
     Attributes:
@@ -151,7 +149,7 @@ FARTHEST = 30.0
 """A linear predictor beyond it, in units of the link, is taken to grow without end."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class ScoreRoot:
     """Coefficients at which a score vanishes."""
 
@@ -208,7 +206,7 @@ def _value(counts: Array, X: Array, Y: Array, family: RegressionFamily, beta: Ar
     return found if np.isfinite(found) else -np.inf
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Scores:
     """Coefficients at which the corrected score vanishes, with the sandwich."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
@@ -19,7 +19,7 @@ from rrpolicy.estimate.counts.predicate import (
     read_constants,
 )
 from rrpolicy.estimate.expression import Expression, Not, Null
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -55,8 +55,7 @@ _OF_CLASSES: dict[type[exp.Expr], str] = {
 }
 
 
-@frozen
-class Aggregate:
+class Aggregate(Struct, frozen=True):
     """An estimate for every group; a `share` is of the records of a larger group that are in this one.
 
     `min` and `max` are of a column that is released unchanged.
@@ -87,8 +86,7 @@ def count_replacement(node: exp.Expr) -> str:
     return f"count(*) FILTER (WHERE {as_sql(asked)})"
 
 
-@frozen
-class Reader:
+class Reader(Struct, frozen=True):
     """Reads the items of a SELECT list; constants are evaluated by the connection.
 
     `whole` is whether the query has one set of groups, so that sums over its rows are sums over records.

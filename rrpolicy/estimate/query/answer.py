@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
@@ -33,7 +34,7 @@ from rrpolicy.estimate.sums.category_values import Limits, notes_on_category_val
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.means import Means, Totals, estimate_numbers
 from rrpolicy.estimate.sums.shares import shares
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Ints
@@ -103,8 +104,7 @@ _BASES: Mapping[str, str] = {
 _UNLIMITED: Limits = (None, None)
 
 
-@frozen
-class _ResolvedQuery:
+class _ResolvedQuery(Struct, frozen=True):
     """A query with its sets of groups by exact names, the groups of each, and the limits of columns of bins."""
 
     release: Release

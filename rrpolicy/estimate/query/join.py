@@ -11,10 +11,11 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.canonical_json import Value, category_text
@@ -24,7 +25,7 @@ from rrpolicy.estimate.counts.predicate import has_no_other_parts
 from rrpolicy.estimate.expression import Expression, Member
 from rrpolicy.estimate.query.aggregate import query_error
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.safe_io.document import read_following_links
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ LARGEST = 16 << 20
 """Bytes of a file."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class OwnTable:
     """A table of the analyst, with its name in the query, and columns of equally many cells."""
 
@@ -45,8 +46,7 @@ class OwnTable:
     columns: Mapping[str, tuple[Value, ...]] = field(repr=False)
 
 
-@frozen(slots=False)
-class Join:
+class Join(Struct, frozen=True):
     """One join of a released column `of` with the `key` of a table, whose columns are named by the alias."""
 
     table: OwnTable

@@ -8,6 +8,7 @@ from itertools import chain, combinations, product
 from math import prod
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.errors import PolicyError, Problem
@@ -25,7 +26,6 @@ from rrpolicy.estimate.counts.predicate import (
 from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Not, Or
 from rrpolicy.estimate.query.aggregate import Aggregate, Reader, column, count_replacement, query_error
 from rrpolicy.estimate.query.join import Join, OwnTable, read_joins
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
 
 
-@frozen
-class Having:
+class Having(Struct, frozen=True):
     """A condition on the rows of a result."""
 
     expression: Expression  # over `of`, each named by its place
@@ -50,8 +49,7 @@ def read_having(node: exp.Expr, reader: Reader, named: Sequence[tuple[str, str |
     return Having(rows.read(node), tuple(rows.of))
 
 
-@frozen
-class _Rows:
+class _Rows(Struct, frozen=True):
     """Reads conditions on rows, and collects their operands."""
 
     reader: Reader
@@ -103,16 +101,14 @@ MOST_SETS = 4096
 _CLAUSES = ("where", "group", "having", "order", "limit", "offset")
 
 
-@frozen
-class SelectItem:
+class SelectItem(Struct, frozen=True):
     """A column of the result: a grouping column as written, or an aggregate; its alias is "" for none."""
 
     of: str | Aggregate
     alias: str
 
 
-@frozen
-class SortKey:
+class SortKey(Struct, frozen=True):
     """One key of ORDER BY: the position of an item, or the name of a column of the result."""
 
     of: int | str
@@ -120,8 +116,7 @@ class SortKey:
     nulls_first: bool
 
 
-@frozen
-class Query:
+class Query(Struct, frozen=True):
     """A parsed query; it has one set of groups unless GROUPING SETS, CUBE or ROLLUP require more."""
 
     items: tuple[SelectItem, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,10 +15,9 @@ from rrpolicy.estimate.results.flags import UNINFORMATIVE
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.frozen_dataclass import frozen
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Answer(Result):
     """What a release answers to a query.
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results import text
 from rrpolicy.estimate.results.quantities import EstimatedQuantity
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import tick_label
 from rrpolicy.plotting.chart import SERIES_STYLES, Chart, ChartReferenceLine, Ends, IntervalMark, Panel, Scale
 
@@ -26,8 +27,7 @@ NOT_FROM_ZERO = "the axis does not begin at 0"
 _NAMED = 3
 
 
-@frozen
-class PlottedQuantity:
+class PlottedQuantity(Struct, frozen=True):
     """A quantity as it is drawn.
 
     Attributes:
@@ -45,8 +45,7 @@ class PlottedQuantity:
     factors: bool = False
 
 
-@frozen
-class PlotRow:
+class PlotRow(Struct, frozen=True):
     """A row as it is drawn: its place in the result, what it is of by column, and its mark."""
 
     place: int
@@ -54,8 +53,7 @@ class PlotRow:
     mark: IntervalMark
 
 
-@frozen
-class PlotAxis:
+class PlotAxis(Struct, frozen=True):
     """Rows that are compared with one another.
 
     Attributes:

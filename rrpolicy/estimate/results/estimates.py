@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array
@@ -45,7 +46,6 @@ from rrpolicy.estimate.results.quantities import (
 )
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.counts.condition import Where
@@ -57,7 +57,7 @@ _CHEBYSHEV = ("low_chebyshev", "high_chebyshev")
 Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Estimates(Result):
     """Estimates of one kind, one a row.
 
@@ -165,8 +165,7 @@ class Estimates(Result):
         return {"by": list(self.by)}
 
 
-@frozen(slots=False, kw_only=True)
-class Inference:
+class Inference(Struct, frozen=True, kw_only=True):
     """Estimates with errors and intervals; variance comes from nowhere, from randomisation or from a survey's design.
 
     Attributes:

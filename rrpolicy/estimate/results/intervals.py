@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from rrpolicy.estimate.results.flags import OUTSIDE, POPULATION_VARIANCE
 from rrpolicy.estimate.results.target import Sample, Target
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
@@ -158,7 +158,7 @@ Quadratic: TypeAlias = "tuple[Array, Array, Array]"
 """v0, v1, v2 of v0 - 2 r v1 + r^2 v2, a variance for every ratio r."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class FiellerRatios:
     """Ratios R = n / d of two estimates, with the variance of n - r d for every r.
 

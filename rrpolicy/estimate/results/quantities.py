@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +13,7 @@ from rrpolicy.counts import Array
 from rrpolicy.estimate.results.flags import Flags
 from rrpolicy.estimate.results.intervals import Ends, is_uninformative
 from rrpolicy.estimate.results.target import Target
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")
 """The columns of what is the only estimate in a result."""
@@ -21,7 +21,7 @@ Covariance: TypeAlias = Callable[[Target], Array]
 """target -> (rows, rows) the covariance of the estimates."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class ResultColumn:
     """A column that is not estimated.
 
@@ -44,7 +44,7 @@ class ResultColumn:
         return replace(self, cells=tuple(self.cells[i] for i in rows))
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class EstimatedQuantity:
     """One quantity, estimated for every row of a result.
 

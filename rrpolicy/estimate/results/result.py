@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,7 +14,6 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity, chart
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.target import UNWEIGHTED, WEIGHTS_INSIDE, Sample, Target, TargetScope
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.plotting.svg import WIDTH, Figure, svg
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Result(ABC):
     """Rows of estimates; frames, files, text and pictures of every kind of result are made here alone.
 

@@ -7,10 +7,11 @@ randomisation; `rrpolicy.estimate.results.intervals` has the rest (Guo 2010, ch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array
@@ -40,7 +41,7 @@ from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, Estimate
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 METHOD = "moment (unbiased)"
 UNIFORM_SPREAD_METHOD = "even spread inside released groups (biased)"
@@ -50,8 +51,7 @@ ROUNDING = 1e-9
 """What an estimate may be off by, as a share of N."""
 
 
-@frozen
-class CrosstabRow:
+class CrosstabRow(Struct, frozen=True):
     """One cell.
 
     Attributes:
@@ -73,7 +73,7 @@ class CrosstabRow:
     released: int
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Crosstab(Result):
     """Estimated counts of original records by category.
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
-from rrpolicy.frozen_dataclass import frozen
 
 Target: TypeAlias = Literal["table", "population"]
 
@@ -26,8 +27,7 @@ CHANGED = Problem(
 )
 
 
-@frozen
-class Sample:
+class Sample(Struct, frozen=True):
     """How the records were sampled, where that is known.
 
     Attributes:
@@ -61,8 +61,7 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
         raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
 
 
-@frozen
-class TargetScope:
+class TargetScope(Struct, frozen=True):
     """What the standard errors and intervals of a result can speak of.
 
     Attributes:

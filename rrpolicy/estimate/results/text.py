@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import visible
 from rrpolicy.estimate.results.flags import AS_RELEASED, MEANINGS
 from rrpolicy.estimate.results.quantities import SINGLE_QUANTITY_NAMES, EstimatedQuantity, ResultColumn
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number, level_percent, p_value, percent
 
 if TYPE_CHECKING:
@@ -44,8 +44,7 @@ _NOT_BOUNDED = "not bounded"
 _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
 
-@frozen
-class ResultText:
+class ResultText(Struct, frozen=True):
     """A result as it is read.
 
     Attributes:

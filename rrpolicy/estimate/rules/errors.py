@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.counts import Ints
@@ -19,7 +20,6 @@ from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import Items, from_masks
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ BY: tuple[By, ...] = ("lower", "point", "upper")
 _ERRORS = ("support_error", "confidence_error", "false_positives", "false_negatives")
 
 
-@frozen(slots=False)
-class RuleErrors:
+class RuleErrors(Struct, frozen=True):
     """Errors of estimated rules; NaN where the divisor is 0.
 
     Attributes:

@@ -12,12 +12,13 @@ support, or that of one of its parts, ends below the least support; all others a
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
@@ -25,7 +26,7 @@ from rrpolicy.estimate.results.intervals import FiellerRatios
 from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.rules.transactions import Items, Name, Transactions
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 By: TypeAlias = Literal["lower", "point", "upper"]
 
@@ -40,8 +41,7 @@ _CELLS = 1 << 20
 _ROUNDING = 1e-9
 
 
-@frozen
-class RuleSearch:
+class RuleSearch(Struct, frozen=True):
     """The thresholds of a search, the most items in a rule, and target and level of the intervals."""
 
     min_support: float
@@ -55,7 +55,7 @@ class RuleSearch:
         return reaches_threshold(ratios.ends(self.level, self.target)[:, 1], least)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class FoundRules:
     """Rules whose intervals of support and confidence both reach up to the thresholds."""
 
@@ -124,8 +124,7 @@ class _Rules(NamedTuple):
     confidences: FiellerRatios
 
 
-@frozen(slots=False)
-class Weighing:
+class Weighing(Struct, frozen=True, dict=True):
     """Sums of the weights of N (`everybody`) records in itemsets."""
 
     items: Items

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value, category_text
 from rrpolicy.counts import Array
@@ -37,7 +38,7 @@ from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighin
 from rrpolicy.estimate.rules.transactions import Items, Name, make_items, transactions
 from rrpolicy.estimate.weights.base import Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 from rrpolicy.plotting.chart import ChartReferenceLine
 
@@ -83,8 +84,7 @@ def _rule_syntax_error(text: str) -> PolicyError:
 _Given: TypeAlias = tuple[Name, ...]
 
 
-@frozen
-class AssociationRule:
+class AssociationRule(Struct, frozen=True):
     """One rule.
 
     Attributes:
@@ -117,7 +117,7 @@ class AssociationRule:
         return _rule_label(self.given, self.then)
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _RuleList(Result):
     """Rules with their supports and confidences, which are shares of records with all of it, and of those given."""
 
@@ -179,7 +179,7 @@ class _RuleList(Result):
         return clip_interval(confidence.estimate, half, np.array([[0.0, 1.0]]))
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Rules(_RuleList):
     """Rules whose estimated support and confidence reach the thresholds.
 
@@ -237,7 +237,7 @@ class Rules(_RuleList):
         return (PlottedQuantity(self._quantities[1], "confidence", line=line),)
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NamedRules(_RuleList):
     """Rules that were named before the data were seen: their intervals hold unchanged.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING
@@ -23,7 +23,6 @@ from rrpolicy.estimate.counts.condition import Condition
 from rrpolicy.estimate.counts.grouping import groups_of, ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import iterate_batches, manifest_mismatch_error
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 Name = tuple[str, Value]
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Items:
     """Categories of columns, in the order of the columns; those of one axis are in no rule together.
 
@@ -68,7 +67,7 @@ class Items:
         return cls(tuple(names), axes, np.zeros(size), np.ones((size, 1)), own, none)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class BitRow:
     """One row of bits: the records whose released cell of an axis is one of some `cells` (released cells,)."""
 
@@ -147,7 +146,7 @@ _AT_A_TIME = 1 << 18
 """Words that are combined before they are counted: as many as stay in a processor's cache."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Transactions:
     """Released records, separated by their weights besides the items; each part begins with a new word."""
 

@@ -9,10 +9,10 @@ Where the numbers are the dealt values themselves, a of the n values of a group 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Array, Ints
 from rrpolicy.engine.arrays import as_numpy
@@ -23,7 +23,7 @@ from rrpolicy.estimate.counts.numeric_categories import category_numbers, check_
 from rrpolicy.estimate.counts.scan import codes_of, manifest_mismatch_error, open_query
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Value
@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@frozen(slots=False)
-class AnatomyRecords:
+class AnatomyRecords(Struct, frozen=True):
     """Records and values by group, numbered from 0.
 
     Attributes:
@@ -54,8 +53,7 @@ class AnatomyRecords:
     groups: int
 
 
-@frozen(slots=False)
-class CandidateNumbers:
+class CandidateNumbers(Struct, frozen=True):
     """Numbers of which so many of each group are counted, for one row.
 
     Attributes:
@@ -88,8 +86,7 @@ class CandidateNumbers:
         return replace(self, y=-self.y)
 
 
-@frozen(slots=False)
-class AnatomyNumbers:
+class AnatomyNumbers(Struct, frozen=True):
     """Numbers by rows, where values of groups may go with any of their records.
 
     Attributes:

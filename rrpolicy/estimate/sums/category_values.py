@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -33,6 +32,7 @@ from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.results.estimates import Estimates
 from rrpolicy.estimate.results.flags import MIDDLE, OPEN, SPREAD, flags_of
 from rrpolicy.estimate.results.target import Target
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import exact_number
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ say of s N1 people.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -25,7 +26,6 @@ from rrpolicy.estimate.results.intervals import STEP, normal_ends
 from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.results.target import CHANGED, Target, TargetScope
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import fixed_number, plain_number
 from rrpolicy.plotting.chart import ChartReferenceLine
 
@@ -45,7 +45,7 @@ STATED = (
 )
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Changes(Estimates):
     """Estimated changes of counts, later less earlier; `keys` are the groups.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,7 +20,7 @@ from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn
 from rrpolicy.estimate.results.result import Result
 from rrpolicy.estimate.results.table import METHOD, UNIFORM_SPREAD_METHOD, Crosstab
 from rrpolicy.estimate.results.target import Target, check_target
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 MOST = 12
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Cube(Result):
     """One table for each subset of the columns; the rows of all of them below each other, as SQL's CUBE has them.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rrpolicy.canonical_json import Json, Value
@@ -23,14 +23,14 @@ from rrpolicy.estimate.sums.category_values import (
 from rrpolicy.estimate.sums.cube import notes_on_labels
 from rrpolicy.estimate.sums.numeric_sums import sum_numbers
 from rrpolicy.estimate.sums.uniform_within_sums import SpreadNumbers
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import percent
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class NumericEstimates(Estimates):
     """Estimates of a column of numbers; `keys` are the groups.
 
@@ -75,7 +75,7 @@ class NumericEstimates(Estimates):
         return f", without {self.missing:,} records that have none" if self.missing else ""
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Means(NumericEstimates):
     """Estimated means."""
 
@@ -83,7 +83,7 @@ class Means(NumericEstimates):
     statistic: ClassVar[str] = "mean"
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Totals(NumericEstimates):
     """Estimated totals."""
 

@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.counts import Array
@@ -30,15 +31,13 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.estimate.sums.uniform_within_sums import NumericQuestion, SpreadNumbers, spread_numbers
 from rrpolicy.estimate.weights.base import AxisWeights, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.survey.people import PeopleNumbers
 
 
-@frozen(slots=False)
-class NumericSums:
+class NumericSums(Struct, frozen=True, dict=True):
     """Groups of released records with what their numbers add up to.
 
     Attributes:

@@ -14,12 +14,12 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.results.intervals import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -33,8 +33,7 @@ _ALIKE = 1e-9
 """Share of a variance by which another may differ through rounding alone."""
 
 
-@frozen
-class Precision:
+class Precision(Struct, frozen=True):
     """The largest variances of a record's weight in the count of a group of categories.
 
     Attributes:

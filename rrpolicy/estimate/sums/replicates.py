@@ -20,7 +20,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from rrpolicy.estimate.counts.grouping import Grouping, ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import count
 from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ MOST_REPLICATES = 5_000
 _ENTRIES = 20_000_000
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Replicates:
     """A corrected table with its replicate weights.
 

@@ -11,10 +11,11 @@ Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array, Ints
@@ -43,13 +44,13 @@ from rrpolicy.estimate.sums.uniform_within import OptionalCells, blocks, ratio, 
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, cross_products
 from rrpolicy.estimate.weights.recode import refuse_biased
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@frozen(slots=False, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Shares(Estimates):
     """Estimated shares; `keys` are the smaller groups.
 
@@ -79,8 +80,7 @@ class Shares(Estimates):
         return {**super().metadata(), "within": list(self.within), "part": self.part}
 
 
-@frozen(slots=False)
-class _Moments:
+class _Moments(Struct, frozen=True):
     """Sums over released records by cell of the grouping axes: of the part's weight, the whole's, and products.
 
     The weights are those of the conditions' other axes; the grouping axes' follow by contraction.

@@ -24,20 +24,20 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.results.estimates import Inference
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import field_names
 
 _BLOCK = 4_000_000
 """Records times groups that are looked at together."""
 
 
-@frozen(slots=False)
-class OptionalCells:
+class OptionalCells(Struct, frozen=True):
     """What a released cell of an axis leaves open of the part and of the whole: (U, groups) each.
 
     Attributes:
@@ -82,7 +82,7 @@ class OptionalCells:
 
     def at(self, code: Ints) -> OptionalCells:
         """Return the choices of groups of records, by their released cells."""
-        return OptionalCells(*(getattr(self, name)[code] for name in self.__dataclass_fields__))
+        return OptionalCells(*(getattr(self, name)[code] for name in field_names(type(self))))
 
     def beside(self, other: OptionalCells) -> OptionalCells:
         """Return the choices of records by two axes, for every combination of their groups."""
@@ -152,8 +152,7 @@ def between(estimate: Array, low: Array, high: Array, within: tuple[float, float
     return Inference.of_bounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
 
 
-@frozen
-class LargestSums:
+class LargestSums(Struct, frozen=True):
     """The largest that numbers of which some are optional can come to.
 
     Attributes:

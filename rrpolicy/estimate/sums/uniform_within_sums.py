@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.counts import Array, Ints
@@ -33,14 +34,12 @@ from rrpolicy.estimate.sums.uniform_within import (
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
 from rrpolicy.estimate.weights.recode import RecodeWeights
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
 
 
-@frozen(slots=False)
-class NumberRanges:
+class NumberRanges(Struct, frozen=True):
     """Released records alike in what is asked, with the numbers that each can have.
 
     Attributes:
@@ -66,8 +65,7 @@ class NumberRanges:
     categories: tuple[Value, ...]
 
 
-@frozen(slots=False)
-class NumericQuestion:
+class NumericQuestion(Struct, frozen=True):
     """A column of numbers by groups.
 
     Attributes:
@@ -107,8 +105,7 @@ class NumericQuestion:
         return [*self.grouping.axes, *(axis for axis, _ in self.others)]
 
 
-@frozen(slots=False)
-class SpreadNumbers:
+class SpreadNumbers(Struct, frozen=True):
     """Numbers by groups of generalised records.
 
     Attributes:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.declarations import ROUNDING_TOLERANCE, category_weight
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.counts.columns import Columns, kind_of_type
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import fixed_number
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ Alone: TypeAlias = Literal["refused", "centred"]
 Totals: TypeAlias = Mapping[str, Mapping[Value, float]]
 
 
-@frozen(slots=False)
-class Design:
+class Design(Struct, frozen=True):
     """How the released records were sampled. Clusters are taken to be drawn with replacement inside strata.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,7 +19,6 @@ from rrpolicy.estimate.results.table import Crosstab
 from rrpolicy.estimate.survey.design import Design
 from rrpolicy.estimate.survey.sums import INSIDE, VALUE, Functions, Survey
 from rrpolicy.estimate.weights.base import Mask
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 METHOD = "weighted by the design"
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class PeopleTable(Crosstab):
     """Estimated numbers of people of the population by category.
 
@@ -109,7 +108,7 @@ def people(  # noqa: PLR0917 those of a table
     )
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class PeopleNumbers:
     """Sums of a column of numbers by group; attributes not listed here are as of `NumericSums`.
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -34,7 +34,7 @@ from rrpolicy.estimate.survey.design import Design, randomised_design_error, wei
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, Mask
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.estimate.weights.sets import SetWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
@@ -55,7 +55,7 @@ Functions: TypeAlias = "Array"
 """(functions, 3, *V) values by original cell of the axes, to be multiplied by ALL, INSIDE and VALUE, and summed."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Survey:
     """A sample that was read for one question.
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, RecodeDecoder, WithheldDecoder
@@ -30,7 +30,7 @@ from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.weights.base import AxisWeights
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,8 +54,7 @@ NOTE = (
 )
 
 
-@frozen
-class Statement:
+class Statement(Struct, frozen=True):
     """The verdict on one kind of analysis.
 
     Attributes:
@@ -74,8 +73,7 @@ class Statement:
     released: Mapping[str, float] = field(default_factory=dict)
 
 
-@frozen(slots=False)
-class Holds:
+class Holds(Struct, frozen=True):
     """The analyses of the uncorrected released data with their verdicts.
 
     Attributes:
@@ -83,7 +81,7 @@ class Holds:
         table: the table that was counted, in words; "" if none was.
     """
 
-    statements: tuple[Statement, ...] = field()
+    statements: tuple[Statement, ...]
     table: str = ""
 
     def to_frame(self) -> pd.DataFrame:
@@ -176,8 +174,7 @@ _SURVIVES = (
 )
 
 
-@frozen
-class MatrixKnowledge:
+class MatrixKnowledge(Struct, frozen=True):
     """Known properties of Pr(released | original) of columns that are randomised together, or of one column."""
 
     columns: tuple[str, ...]
@@ -233,8 +230,7 @@ def two_by_two_with_dominant_diagonal(known: MatrixKnowledge) -> bool:
     return two_categories(known) and known.half
 
 
-@frozen
-class MeasureBound:
+class MeasureBound(Struct, frozen=True):
     """Measures that are no larger in the expected released proportions than in the original ones.
 
     Those that are 1 where there is no association are compared by their distance from 1.
@@ -275,8 +271,7 @@ BOUNDS = (
 )  # fmt: skip
 
 
-@frozen
-class OrderPreservation:
+class OrderPreservation(Struct, frozen=True):
     """A measure of 2 x 2 tables whose absolute value preserves their order under equal randomisation.
 
     `alone` is the column that must be the only randomised one; None if both may be.

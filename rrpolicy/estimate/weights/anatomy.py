@@ -12,17 +12,17 @@ References:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class AnatomyWeights(AxisWeights):
     """The sensitive column of dealt groups.
 

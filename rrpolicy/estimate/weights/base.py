@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias, cast
@@ -21,7 +21,6 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.channels.decoders import Block, Cell
 from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 
 Rows: TypeAlias = Sequence[Sequence[Fraction]]
 EXACT_LIMIT = 64
@@ -129,7 +128,7 @@ def _nonsingular(matrix: Rows) -> bool:
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class AxisWeights(ABC):
     """How released values of one axis are weighted.
 
@@ -225,7 +224,7 @@ class AxisWeights(ABC):
         return self.table if targets is None else self.solve(targets)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class IdentityWeights(AxisWeights):
     """A column released as it is: w = c."""
 
@@ -251,7 +250,7 @@ class IdentityWeights(AxisWeights):
         return x if targets is None else super().support(x, axis, targets)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class RetentionWeights(AxisWeights):
     """Retention in blocks: closed form, (I - q J)/(p - q) in every block, O(V) for any size.
 
@@ -329,7 +328,7 @@ class RetentionWeights(AxisWeights):
         return x if targets is None and ordinary else super().support(x, axis, targets)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class MatrixWeights(AxisWeights):
     """Any explicit matrix, rectangular and coupled ones included.
 

@@ -13,6 +13,7 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,13 +23,12 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.expression import ColumnComparison, Expression, Member, Not, Null, leaves_of, rewrite
 from rrpolicy.estimate.weights.base import AxisWeights, Mask
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class RecodeWeights(AxisWeights):
     """One generalised column.
 

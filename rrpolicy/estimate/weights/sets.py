@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,6 @@ import numpy as np
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate.weights.base import AxisWeights, Mask, not_estimable_error
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import AdditionDecoder
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 FACTOR_ENTRIES = 20_000_000
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class SetWeights(AxisWeights):
     """Sets of l distinct values; `released` lists what a set can hold, and equals `original`.
 

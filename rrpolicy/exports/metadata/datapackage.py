@@ -14,7 +14,7 @@ from rrpolicy.escaping import formulas
 from rrpolicy.exports.metadata.method_sentences import limitations
 from rrpolicy.formats.format import CORE_FORMATS, Format, Formats
 from rrpolicy.manifest.manifest import Manifest
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 _TYPES = {
     "VARCHAR": "string",

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
@@ -24,7 +26,6 @@ from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.exports.metadata.method_sentences import ColumnMethod, alters_values, column_methods
 from rrpolicy.finding import Finding, Risk, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
 from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
@@ -56,8 +57,7 @@ _FORMS: Mapping[type[Decoder], tuple[str, str]] = {
 _READING = "AttributeDisclosure"
 
 
-@frozen
-class _MetRequirement:
+class _MetRequirement(Struct, frozen=True):
     """A requirement that is met, with its finding and its node."""
 
     id: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
@@ -15,7 +17,6 @@ from rrpolicy.channels.decoders import (
     WithheldDecoder,
 )
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.frozen_dataclass import frozen
 
 UNCHANGED = "released unchanged"
 
@@ -27,8 +28,7 @@ def alters_values(decoder: Decoder) -> bool:
     return decoder.drawn
 
 
-@frozen
-class ColumnMethod:
+class ColumnMethod(Struct, frozen=True):
     """A treatment shared by some columns.
 
     Attributes:

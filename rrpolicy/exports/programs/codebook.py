@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Value, category_text, same_category
 from rrpolicy.channels.decoders import AdditionDecoder, IdentityDecoder, RecodeDecoder, WithheldDecoder
 from rrpolicy.engine.connect import query_connection
@@ -17,7 +19,6 @@ from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping import formulas
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, relation
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -30,8 +31,7 @@ Kind: TypeAlias = Literal["coded", "number", "text"]
 _NUMBERS = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL.*")
 
 
-@frozen
-class CodebookVariable:
+class CodebookVariable(Struct, frozen=True):
     """A released column as a variable of a program.
 
     Attributes:
@@ -58,8 +58,7 @@ class CodebookVariable:
     escaped: bool
 
 
-@frozen
-class Codebook:
+class Codebook(Struct, frozen=True):
     """One released table.
 
     Attributes:

@@ -12,10 +12,10 @@ import re
 import struct
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.canonical_json import category_text
@@ -30,7 +30,7 @@ from rrpolicy.exports.template_context import template_context
 from rrpolicy.exports.weights import WeightFile, typed_headings, weight_table_rows
 from rrpolicy.formats.column_types import engine_type
 from rrpolicy.formats.format import CORE_FORMATS
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.channels.table import Column
@@ -49,8 +49,7 @@ _DIGITS = 15
 """Number of decimal digits that a double always represents."""
 
 
-@frozen
-class SqlEngine:
+class SqlEngine(Struct, frozen=True):
     """An engine that a program is written for.
 
     Attributes:
@@ -107,8 +106,7 @@ _ANSI = SqlEngine(
 )
 
 
-@frozen
-class ScriptTable:
+class ScriptTable(Struct, frozen=True):
     """A table of a program.
 
     Attributes:

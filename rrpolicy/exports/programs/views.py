@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TypeAlias, cast
 
 import sqlglot
+from msgspec import Struct
 from sqlglot import exp
-
-from rrpolicy.frozen_dataclass import frozen
 
 Sql: TypeAlias = exp.Expr
 _STEPS = 100
@@ -19,8 +18,7 @@ _ROOT = f"""
 ) SELECT CASE WHEN x > 0 THEN y ELSE 0.0 END FROM root WHERE i = {_STEPS})"""  # noqa: S608 - a number of our own
 
 
-@frozen
-class SqlDialect:
+class SqlDialect(Struct, frozen=True):
     """The SQL dialect of another engine for views.
 
     Attributes:

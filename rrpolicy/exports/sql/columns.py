@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from datetime import date, datetime, time
 from itertools import pairwise
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.canonical_json import Value
@@ -20,7 +21,6 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.exports.sql import representative_values
 from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Kind, Sql, boolean, moment_type, number
 from rrpolicy.exports.sql.representative_values import Point
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute, Bins
 from rrpolicy.source.duckdb.encoding import parse_moment
 from rrpolicy.source.duckdb.missing import code_number as number_of
@@ -31,8 +31,7 @@ Way = tuple[Sql, Sql]
 _COMPARABLE_KINDS = 10**18
 
 
-@frozen
-class SqlColumn:
+class SqlColumn(Struct, frozen=True):
     """A released attribute as a column of a foreign table."""
 
     attribute: Attribute

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, time
 from typing import Literal, TypeAlias
 
+from msgspec import Struct
 from sqlglot import exp
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.exports.sql.representative_values import Point
-from rrpolicy.frozen_dataclass import frozen
 
 Sql = exp.Expr
 Kind: TypeAlias = Literal["number", "text", "truth", "moment"]
@@ -24,8 +24,7 @@ def _equals_nan(x: Sql) -> Sql:
     return exp.EQ(this=x, expression=exp.cast(exp.Literal.string("NaN"), "double"))
 
 
-@frozen
-class Dialect:
+class Dialect(Struct, frozen=True):
     """An engine's SQL.
 
     Attributes:
@@ -88,7 +87,7 @@ class Dialect:
         return None
 
 
-class _Spark(Dialect):
+class _Spark(Dialect, frozen=True):
     """Spark 3.4 and later, and Databricks, whose plain timestamps are instants in a session's time zone."""
 
     def moment(self, value: Point) -> Sql:
@@ -102,7 +101,7 @@ class _Spark(Dialect):
         return self.double(x).is_(exp.null()), fails
 
 
-class _SqlServer(Dialect):
+class _SqlServer(Dialect, frozen=True):
     def text(self, text: str) -> Sql:
         return exp.National(this=text)
 
@@ -110,7 +109,7 @@ class _SqlServer(Dialect):
         return exp.Add(this=x, expression=self.text("|"))
 
 
-class _MySql(Dialect):
+class _MySql(Dialect, frozen=True):
     """MySQL 8, which makes any text a number or a date, compares by the collation of a column, and rounds seconds."""
 
     def moment(self, value: Point) -> Sql:
@@ -139,7 +138,7 @@ class _MySql(Dialect):
         return told, exp.union(exp.select(x.copy()), exp.select(x.copy()), distinct=False).subquery()
 
 
-class _Oracle(Dialect):
+class _Oracle(Dialect, frozen=True):
     """Oracle 12.2 and later, where an empty text is null, and the notation of dates depends on the session."""
 
     def as_text(self, x: Sql) -> Sql:
@@ -156,7 +155,7 @@ class _Oracle(Dialect):
         return exp.Anonymous(this=called, expressions=[exp.Literal.string(text), exp.Literal.string(form)])
 
 
-class _Sqlite(Dialect):
+class _Sqlite(Dialect, frozen=True):
     """SQLite, where any column may hold values of any type."""
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:

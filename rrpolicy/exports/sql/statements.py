@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from msgspec import Struct
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -12,7 +13,6 @@ from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.exports.sql.columns import SqlColumn, quoted_column
 from rrpolicy.exports.sql.dialects import DIALECTS, Dialect, Sql
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import exact_number
 from rrpolicy.policy.model import Attribute, Policy
 
@@ -22,8 +22,7 @@ LEVELS = (10**9, 10**6, 10**3, 1)
 """Decomposition of a count below 10^12 in steps of a thousand."""
 
 
-@frozen
-class SqlStatements:
+class SqlStatements(Struct, frozen=True):
     """The statements of a policy in one dialect.
 
     Attributes:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 
+from msgspec import Struct
 from pydantic import Field, ValidationError, model_validator
 
 from rrpolicy.canonical_json import Json
@@ -14,7 +14,7 @@ from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import GatedResult, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Finding, Measure, UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.plan_request import run_plan
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
@@ -26,7 +26,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import Rational, rational
 from rrpolicy.policy.tree.document import named_policy_files, read_document
 from rrpolicy.policy.tree.problems import validation_problems
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.wording import measure_text
 
@@ -106,8 +106,7 @@ class CaseFile(PolicyFileTable):
     test: list[CaseTable] = Field(min_length=1, description="Each is planned by itself.")
 
 
-@frozen
-class Case:
+class Case(Struct, frozen=True):
     """One test with its position.
 
     Attributes:
@@ -212,13 +211,14 @@ def _table_error(case: Case, message: str) -> PolicyError:
 Progress = Callable[[str, float], None]
 
 
-@frozen
-class PolicyTestResult(GatedResult):
+class PolicyTestResult(Struct, GatedResult, frozen=True):
     """One test and its result.
 
     Attributes:
         unlike: differences from the expectation, in sentences; empty if it passes.
     """
+
+    written: ClassVar[tuple[str, ...]] = ("name", "file", "line", "unlike")
 
     name: str
     place: Place
@@ -230,13 +230,18 @@ class PolicyTestResult(GatedResult):
         expected = "what the test expects"
         return tuple(Problem("RR141", f"the test '{self.name}': {text}", self.place, expected) for text in self.unlike)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the outcome as plain data."""
-        return {"name": self.name, "file": self.place.file, "line": self.place.line, "unlike": [*self.unlike]}
+    @property
+    def file(self) -> str:
+        """Return the file of the test."""
+        return self.place.file
+
+    @property
+    def line(self) -> int:
+        """Return the line of the test."""
+        return self.place.line
 
 
-@frozen
-class PolicyTestSuite(GatedResult):
+class PolicyTestSuite(Struct, GatedResult, frozen=True):
     """The tests of one policy.
 
     Attributes:
@@ -255,8 +260,7 @@ class PolicyTestSuite(GatedResult):
         return tuple(problem for one in self.tried for problem in one.problems)
 
 
-@frozen
-class PolicyTestReport(GatedResult):
+class PolicyTestReport(Struct, GatedResult, frozen=True):
     """Results of the tests of some policies."""
 
     schema: ClassVar[str] = "rrpolicy.test/1"

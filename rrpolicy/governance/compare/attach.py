@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +13,14 @@ from rrpolicy.bundle.audit import COMPARISON_FILE
 from rrpolicy.canonical_json import exact
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateResult
 from rrpolicy.governance.diff.diff_inputs import is_release
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.registry import Registry
 from rrpolicy.report import Report
 from rrpolicy.reports.alternatives import AlternativesRecord, ComparedCandidate, alternatives
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import record
 from rrpolicy.verification.amend import amend_audit, require_unsigned
 
 if TYPE_CHECKING:

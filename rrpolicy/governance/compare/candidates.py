@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import date, datetime, time
 from decimal import Decimal
 from itertools import product
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import category_text
 from rrpolicy.errors import DataError, PolicyError, Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.diff.diff_inputs import is_release
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.check import check
@@ -33,8 +34,7 @@ from rrpolicy.verification.audit import verify_records
 PLAN_SUFFIX = ".json"
 
 
-@frozen
-class ExistingCandidate:
+class ExistingCandidate(Struct, frozen=True):
     """A plan with the results in its documents.
 
     Attributes:
@@ -89,8 +89,7 @@ MAX_CANDIDATES = 200
 """Maximum number of candidates in one comparison."""
 
 
-@frozen
-class Candidate:
+class Candidate(Struct, frozen=True):
     """One policy of a comparison.
 
     Attributes:

@@ -17,8 +17,7 @@ from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.errors import PolicyError, Problem, write_error
 from rrpolicy.governance.compare.comparison import CandidateResult
 from rrpolicy.planning.keys import source_tag
-from rrpolicy.serialization.reading import read
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain, read
 
 SCHEMA = "rrpolicy.candidates/1"
 MAX_CHECKPOINT_BYTES = 2**30

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os.path
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.decoders import RecodeDecoder
 from rrpolicy.errors import DataError, PolicyError, Problem, RefusedError, RequirementError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.compare.attach import attach_comparison, release_among
 from rrpolicy.governance.compare.candidates import Candidate, Vary, candidates
 from rrpolicy.governance.compare.checkpoint import ComparisonCheckpoint
@@ -27,14 +28,13 @@ from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.reports.pairs import has_usable_tables
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 from rrpolicy.source.opening import engine_for_uri, is_unreadable, open_snapshot, open_with_reference
 
 if TYPE_CHECKING:
     from rrpolicy.planning.assess import Assessment
     from rrpolicy.planning.ledger_account import LedgerBackend
-    from rrpolicy.planning.plan import Plan
-    from rrpolicy.planning.plan_result import MarginalError
+    from rrpolicy.planning.plan import MarginalError, Plan
     from rrpolicy.planning.policy_opening import OpenedPolicy
     from rrpolicy.planning.waivers import Terms
     from rrpolicy.registry import Registry
@@ -84,8 +84,7 @@ def _reads_equally(one: Policy, other: Policy) -> bool:
 Progress = Callable[[str, float], None]
 
 
-@frozen
-class ComparisonRequest:
+class ComparisonRequest(Struct, frozen=True):
     """Options of a comparison, in addition to the candidates.
 
     Attributes:

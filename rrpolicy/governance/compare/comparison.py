@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
+
+from msgspec import Struct, field
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
-from rrpolicy.frozen_dataclass import frozen
-from rrpolicy.planning.plan_result import MarginalError
-from rrpolicy.policy.diagnostics import to_json
+from rrpolicy.frozen import field_names
+from rrpolicy.planning.plan import MarginalError
 from rrpolicy.policy.tree.problems import choices_text
 from rrpolicy.privacy.protection.grade import POSTERIOR_RISE, ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.reports.alternatives import MAP_ROUNDING, ComparisonQuantity
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import record
 
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
@@ -38,8 +38,7 @@ class CandidateOutcome(StrEnum):
     REFUSED = "refused"
 
 
-@frozen
-class CandidateResult:
+class CandidateResult(Struct, frozen=True):
     """A candidate and its results.
 
     Attributes:
@@ -110,8 +109,105 @@ class CandidateResult:
         return self.outcome.value if self.usable else f"{self.outcome.value}, tables not usable"
 
 
-@frozen
-class Recommendation:
+class ListedRequirement(Struct, frozen=True):
+    """A requirement of a candidate, as the document contains it.
+
+    Attributes:
+        requirement: with its limit.
+        achieved: the number achieved.
+        verdict: null without a limit.
+        given: ids of the derived statistics that it is conditional on.
+    """
+
+    requirement: str
+    achieved: Measure | None
+    verdict: Verdict | None
+    given: tuple[str, ...]
+
+
+class ChangedOption(Struct, frozen=True):
+    """An option set by the caller.
+
+    Attributes:
+        key: of the policy.
+        value: as given.
+    """
+
+    key: str
+    value: str
+
+
+class ListedCandidate(Struct, frozen=True):
+    """A candidate, as the document contains it.
+
+    Attributes:
+        candidate: its number, from 1.
+        label: displayed name.
+        file: of the policy that it is made from.
+        mechanism: its name.
+        changed: options set by the caller.
+        policy: name, version and digest; null if it is no valid policy.
+        outcome: whether a release would pass.
+        records: null if it was not planned.
+        risks: of each requirement, by its identity.
+        utility: the expected value at each gate, and the errors that are always measured, by identity.
+        expected_errors: of single marginals.
+        protection: null if it was not planned.
+        unchanged: columns that are released exactly.
+        usable: whether some one-way and some two-way table has a smaller error than equal shares.
+        accept: the line under [release] that accepts its derived statistics, if the file does not.
+        unmet: requirements of the first candidate that it does not meet, and the values that it attains.
+        front: whether no candidate is better in risk and error.
+        problems: reasons why it does not pass.
+    """
+
+    candidate: int
+    label: str
+    file: str
+    mechanism: str
+    changed: tuple[ChangedOption, ...]
+    policy: Mapping[str, str] | None
+    outcome: CandidateOutcome
+    records: int | None
+    risks: Mapping[str, ListedRequirement]
+    utility: Mapping[str, Measure]
+    expected_errors: tuple[MarginalError, ...]
+    protection: ReleaseProtection | None
+    unchanged: tuple[str, ...]
+    usable: bool
+    accept: str | None
+    unmet: tuple[str, ...]
+    front: bool
+    problems: tuple[Problem, ...]
+
+    @classmethod
+    def of(cls, number: int, row: CandidateResult, *, front: bool) -> Self:
+        """Return a candidate with its number, and whether it is on the front."""
+        same = set(field_names(cls)) - {"candidate", "changed", "risks", "front"}
+        risks = {
+            name: ListedRequirement(finding.stated, finding.achieved, finding.verdict, finding.given)
+            for name, finding in row.findings.items()
+        }
+        changed = tuple(ChangedOption(key, value) for key, value in row.changed)
+        own: dict[str, Any] = {name: getattr(row, name) for name in same}
+        return cls(candidate=number, changed=changed, risks=risks, front=front, **own)
+
+
+class ComparisonMap(Struct, frozen=True):
+    """The axes of the map, and the candidates that no other one dominates.
+
+    Attributes:
+        risk: id of the risk; null if no two candidates can be compared.
+        error: id of the error; likewise.
+        front: numbers of candidates.
+    """
+
+    risk: str | None
+    error: str | None
+    front: tuple[int, ...]
+
+
+class Recommendation(Struct, frozen=True):
     """The recommended candidate with the reason.
 
     Attributes:
@@ -124,8 +220,7 @@ class Recommendation:
     rule: str = RULE
 
 
-@frozen
-class CandidateComparison(GatedResult):
+class CandidateComparison(Struct, GatedResult, frozen=True):
     """Compared candidates.
 
     Attributes:
@@ -139,6 +234,11 @@ class CandidateComparison(GatedResult):
     """
 
     schema: ClassVar[str] = "rrpolicy.comparison/1"
+    written: ClassVar[tuple[str, ...]] = (
+        *("schema", "confidential", "unkept", "candidates", "risks", "utilities", "map"),
+        *("recommendation=recommended", "problems"),
+    )
+
     rows: tuple[CandidateResult, ...]
     risks: tuple[ComparisonQuantity, ...]
     utilities: tuple[ComparisonQuantity, ...]
@@ -294,53 +394,18 @@ class CandidateComparison(GatedResult):
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain data."""
-        front = self.front
-        return {
-            "schema": self.schema,
-            "confidential": self.confidential,
-            "unkept": list(self.unkept),
-            "candidates": [_result_json(i, row, on_front=i in front) for i, row in enumerate(self.rows, 1)],
-            "risks": plain(self.risks),
-            "utilities": plain(self.utilities),
-            "map": {
-                "risk": None if self.risk is None else self.risk.id,
-                "error": None if self.error is None else self.error.id,
-                "front": list(front),
-            },
-            "recommendation": plain(self.recommended),
-            "problems": to_json(self.problems),
-        }
+        return record(self)
 
+    @property
+    def candidates(self) -> tuple[ListedCandidate, ...]:
+        """Return the candidates, as the document contains them."""
+        return tuple(ListedCandidate.of(i, row, front=i in self.front) for i, row in enumerate(self.rows, 1))
 
-def _result_json(place: int, row: CandidateResult, *, on_front: bool) -> Json:
-    return {
-        "candidate": place,
-        "label": row.label,
-        "file": row.file,
-        "mechanism": row.mechanism,
-        "changed": [{"key": key, "value": value} for key, value in row.changed],
-        "policy": None if row.policy is None else dict(row.policy),
-        "outcome": row.outcome.value,
-        "records": row.records,
-        "risks": {
-            name: {
-                "requirement": finding.stated,
-                "achieved": None if finding.achieved is None else plain(finding.achieved),
-                "verdict": None if finding.verdict is None else finding.verdict.value,
-                "given": list(finding.given),
-            }
-            for name, finding in row.findings.items()
-        },
-        "utility": {name: plain(measure) for name, measure in row.utility.items()},
-        "expected_errors": plain(row.expected_errors),
-        "protection": plain(row.protection),
-        "unchanged": list(row.unchanged),
-        "usable": row.usable,
-        "accept": row.accept,
-        "unmet": list(row.unmet),
-        "front": on_front,
-        "problems": to_json(row.problems),
-    }
+    @property
+    def map(self) -> ComparisonMap:
+        """Return the axes of the map, as the document contains them."""
+        risk, error = (None if axis is None else axis.id for axis in (self.risk, self.error))
+        return ComparisonMap(risk, error, self.front)
 
 
 def _lowest_risk_candidates(rows: Mapping[int, CandidateResult]) -> list[int]:

@@ -8,18 +8,19 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.compare.comparison import CandidateResult
 from rrpolicy.governance.diff.impact import assess_requirement
 from rrpolicy.planning.assess import channel_outline, requirement_text
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Attribute, Gate, Policy, Requirement
 from rrpolicy.reports.alternatives import ComparisonQuantity
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 from rrpolicy.wording import limit_direction, measure_text
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ ONE_WAY, TWO_WAY, SHARES = "total-variation/one-way", "total-variation/two-way",
 SEED = 1
 
 
-@frozen
-class ComparisonCriteria:
+class ComparisonCriteria(Struct, frozen=True):
     """The criteria of a comparison.
 
     Attributes:

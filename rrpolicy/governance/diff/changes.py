@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.declarations import Change
 from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Measure
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
-from rrpolicy.serialization.fields import UNWRITTEN
-from rrpolicy.serialization.writing import plain, record
+from rrpolicy.serialization import record
 from rrpolicy.wording import measure_text
 
 _LONGEST = 60
@@ -82,20 +81,45 @@ class ChangeSubject(StrEnum):
     UTILITY = "utility"
 
 
-@frozen
-class PlacePair:
+class FileLine(Struct, frozen=True):
+    """A place in a policy file.
+
+    Attributes:
+        file: path as the user wrote it.
+        line: from 1.
+        column: from 1, in characters.
+    """
+
+    file: str
+    line: int
+    column: int
+
+    @classmethod
+    def of(cls, place: Place | None) -> FileLine | None:
+        """Return a place in short; None if there is none."""
+        return None if place is None else cls(place.file, place.line, place.column)
+
+
+class PlacePair(Struct, frozen=True):
     """Position of a key in the old and the new policy, or of the nearest key above it; None if absent."""
+
+    written: ClassVar[tuple[str, ...]] = ("old=old_line", "new=new_line")
 
     old: Place | None = None
     new: Place | None = None
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the places in short."""
-        return {"old": _place_json(self.old), "new": _place_json(self.new)}
+    @property
+    def old_line(self) -> FileLine | None:
+        """Return the place in the old policy."""
+        return FileLine.of(self.old)
+
+    @property
+    def new_line(self) -> FileLine | None:
+        """Return the place in the new policy."""
+        return FileLine.of(self.new)
 
 
-@frozen
-class PolicyChange:
+class PolicyChange(Struct, frozen=True):
     """One change.
 
     Attributes:
@@ -105,6 +129,9 @@ class PolicyChange:
         problem: a required announcement is missing (RR140); None if not.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("problem",)
+    computed: ClassVar[tuple[str, ...]] = ("announced",)
+
     key: str
     effect: Effect
     before: Json
@@ -113,7 +140,7 @@ class PolicyChange:
     sense: ChangeSubject = ChangeSubject.PROTECTION
     places: PlacePair = PlacePair()
     said: Change | None = None
-    problem: Problem | None = field(default=None, metadata=UNWRITTEN)
+    problem: Problem | None = None
 
     @property
     def values(self) -> str:
@@ -125,9 +152,10 @@ class PolicyChange:
         """Return the reason for the change and its approver; "" if the policy does not state them."""
         return "" if self.said is None else f"{self.said.why} (decided by: {self.said.who})"
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the change as plain data, and whether a required announcement exists."""
-        return {**record(self), "announced": self.problem is None if self.effect.announced else None}
+    @property
+    def announced(self) -> bool | None:
+        """Return whether a required announcement exists; None if none is required."""
+        return self.problem is None if self.effect.announced else None
 
 
 class ImpactKind(StrEnum):
@@ -146,8 +174,7 @@ IMPACT_TITLES = {
 """Headings of the kinds of impact."""
 
 
-@frozen
-class NumberChange:
+class NumberChange(Struct, frozen=True):
     """A number before and after.
 
     Attributes:
@@ -185,8 +212,7 @@ class ImpactBasis(StrEnum):
     POLICY = "the policies alone"
 
 
-@frozen
-class ReleaseOutcome:
+class ReleaseOutcome(Struct, frozen=True):
     """Whether a release passes under a policy, as far as it was computed.
 
     Attributes:
@@ -200,9 +226,10 @@ class ReleaseOutcome:
     problems: tuple[str, ...] = ()
 
 
-@frozen
-class PolicyImpact:
+class PolicyImpact(Struct, frozen=True):
     """Numbers of both policies."""
+
+    computed: ClassVar[tuple[str, ...]] = ("effect",)
 
     known: ImpactBasis
     before: ReleaseOutcome
@@ -234,8 +261,7 @@ class PolicyImpact:
         return (*map(str, both), *(_one_sided_errors_line(*one) for one in alone if one[-1]))
 
 
-@frozen
-class DiffedPolicy:
+class DiffedPolicy(Struct, frozen=True):
     """One of the two policies, as displayed.
 
     Attributes:
@@ -252,8 +278,7 @@ class DiffedPolicy:
     release: str | None = None
 
 
-@frozen
-class DataOnlyChange:
+class DataOnlyChange(Struct, frozen=True):
     """The statement that a release under the new policy differs from one under the old by the data alone.
 
     Attributes:
@@ -263,6 +288,8 @@ class DataOnlyChange:
     """
 
     schema: ClassVar[str] = "rrpolicy.only-data-changed/1"
+    computed: ClassVar[tuple[str, ...]] = ("id",)
+
     name: str
     version: str
     policy: str
@@ -272,20 +299,21 @@ class DataOnlyChange:
     @property
     def id(self) -> str:
         """Return the digest of the statement, by which an attestation names it."""
-        return digest(canonical(record(self)))
+        return digest(canonical(record(self, without={"id"})))
 
     def to_json(self) -> dict[str, Json]:
         """Return the statement to be attested, with its id."""
-        return {**record(self), "id": self.id}
+        return record(self)
 
 
-@frozen
-class PolicyDiff(GatedResult):
+class PolicyDiff(Struct, GatedResult, frozen=True):
     """Two policies compared.
 
     Attributes:
         changes: each change, the weakest first.
     """
+
+    written: ClassVar[tuple[str, ...]] = ("old", "new", "effect", "only_data_changed=only_data", "changes", "prices")
 
     old: DiffedPolicy
     new: DiffedPolicy
@@ -315,19 +343,10 @@ class PolicyDiff(GatedResult):
 
     def to_json(self) -> dict[str, Json]:
         """Return the comparison as plain data."""
-        only, guarantees = self.only_data, self.prices.effect
-        return {
-            "old": plain(self.old),
-            "new": plain(self.new),
-            "effect": self.effect.value,
-            "only_data_changed": None if only is None else only.to_json(),
-            "changes": plain(self.changes),
-            "prices": {**record(self.prices), "effect": None if guarantees is None else guarantees.value},
-        }
+        return record(self)
 
 
-@frozen
-class Difference(GatedResult):
+class Difference(Struct, GatedResult, frozen=True):
     """Differences between two files, folders or revisions.
 
     Attributes:
@@ -336,6 +355,8 @@ class Difference(GatedResult):
     """
 
     schema: ClassVar[str] = "rrpolicy.diff/1"
+    computed: ClassVar[tuple[str, ...]] = ("effect", "problems")
+
     comparisons: tuple[PolicyDiff, ...]
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
@@ -352,9 +373,7 @@ class Difference(GatedResult):
 
     def to_json(self) -> dict[str, Json]:
         """Return the difference as plain data."""
-        from rrpolicy.policy.diagnostics import to_json
-
-        return {**record(self), "effect": self.effect.value, "problems": to_json(self.problems)}
+        return record(self)
 
 
 def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]) -> str:
@@ -363,7 +382,3 @@ def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]
     names = prices[0].of if len(prices) == 1 else f"{len(prices)} marginals"
     span = dict.fromkeys(plain_number(error, 4) for error in (errors[0], errors[-1]))
     return f"{names}: {' to '.join(span)} {when}; {other}, none can be told"
-
-
-def _place_json(place: Place | None) -> Json:
-    return None if place is None else {"file": place.file, "line": place.line, "column": place.column}

@@ -6,12 +6,12 @@ import json
 import os.path
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.frozen import replace
 from rrpolicy.governance.diff.changes import (
     ChangeSubject,
     Difference,

@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rrpolicy.bundle.audit import AUDIT_FILE, AUDIT_SCHEMA
+from msgspec import Struct
+
+from rrpolicy.bundle.audit import AUDIT_FILE, AuditRecord
 from rrpolicy.bundle.audit import POLICY_FILE_NAME as POLICY_FILE
 from rrpolicy.canonical_json import file_digest
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.diff.changes import DiffedPolicy
 from rrpolicy.governance.diff.revision import Revision
 from rrpolicy.planning.policy_opening import OpenedPolicy, PolicyLike, open_policy, reopen_policy
@@ -23,8 +24,9 @@ from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.document import policies_in_folder
 from rrpolicy.registry import Registry
-from rrpolicy.safe_io.document import UnreadableError, faults, read_document
+from rrpolicy.safe_io.document import UnreadableError, read_document
 from rrpolicy.safe_io.tempdirs import scratch_folder
+from rrpolicy.serialization import faults
 
 if TYPE_CHECKING:
     from rrpolicy.policy.tree.document import Node
@@ -32,8 +34,7 @@ if TYPE_CHECKING:
 _REVISION = re.compile(r"(?P<revision>[^:]+):(?P<path>.*)", re.DOTALL)
 
 
-@frozen
-class DiffInput:
+class DiffInput(Struct, frozen=True):
     """One policy to compare.
 
     Attributes:
@@ -156,7 +157,7 @@ def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
         made = open_policy(file, root=file.parent, find=lambda *_: load_registry(trusted))
     except UnreadableError as error:
         raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
-    if faults(record, AUDIT_SCHEMA) or made.policy.digest() != record["policy_digest"]:
+    if faults(record, AuditRecord) or made.policy.digest() != record["policy_digest"]:
         message = f"the policy in {bundle} is not the one that the release was made under"
         raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
     return replace(

@@ -19,7 +19,7 @@ from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Gate, Requirement
 from rrpolicy.privacy.model import Order
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 OBSERVED = "observed"
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from rrpolicy.errors import DataError, PolicyError, RequirementError, RRPolicyError
 from rrpolicy.finding import Finding, Measure, Standing, UtilityFinding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.diff.changes import Effect, ImpactBasis, ImpactKind, NumberChange, PolicyImpact, ReleaseOutcome
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import requirement_effect, requirements_by_identity
 from rrpolicy.planning.check import check, plugin_refusals
-from rrpolicy.planning.plan_result import MarginalError, plan_and_assess
+from rrpolicy.planning.plan import MarginalError
+from rrpolicy.planning.plan_result import plan_and_assess
 from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Requirement
 from rrpolicy.source.memory.input_table import InputTable
@@ -34,8 +36,7 @@ RELATIVE_TOLERANCE = 1e-4
 Progress = Callable[[str, float], None]
 
 
-@frozen
-class _PolicyNumbers:
+class _PolicyNumbers(Struct, frozen=True):
     """Numbers of one policy.
 
     Attributes:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Value, category_text
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import field_names
 from rrpolicy.governance.diff.changes import ChangeSubject, Effect, PlacePair, PolicyChange
 from rrpolicy.governance.diff.diff_inputs import DiffInput
 from rrpolicy.governance.diff.entries import OBSERVED, change_effect
@@ -16,7 +17,7 @@ from rrpolicy.policy.baseline.category_contents import category_contents, conten
 from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
 from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, Attribute, Policy, intervals
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import plain
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that affect only policies which extend this one: they are read from the file."""
@@ -28,8 +29,7 @@ _EFFECT_PREFIX = {
 """Prefix of the reason why a key would be weaker, if it is not."""
 
 
-@frozen
-class _KeyStatement:
+class _KeyStatement(Struct, frozen=True):
     """The value of a policy under a key.
 
     Attributes:
@@ -101,11 +101,11 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
         **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
         "source.unit": ROW_UNIT if policy.of_rows else policy.unit,
         **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
-        **{f"source.csv.{field.name}": getattr(source.csv, field.name) for field in fields(source.csv)},
+        **{f"source.csv.{name}": getattr(source.csv, name) for name in field_names(type(source.csv))},
         **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
         **{f"reference.{name}": getattr(policy.reference, name, None) for name in ("uri", "table")},
-        **{f"release.{field.name}": getattr(policy.release, field.name) for field in fields(policy.release)},
-        **{f"context.{field.name}": getattr(context, field.name) for field in fields(context)},
+        **{f"release.{name}": getattr(policy.release, name) for name in field_names(type(policy.release))},
+        **{f"context.{name}": getattr(context, name) for name in field_names(type(context))},
     }
     for key in (*_UNRESOLVED, *(k for k in DIRECTION_RULES if k.startswith(_ALLOWS))):
         found[key] = side.listed(key)

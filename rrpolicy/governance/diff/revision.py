@@ -16,8 +16,9 @@ import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.root import MAX_FILE_BYTES, repository_root
 from rrpolicy.policy.tree.document import is_floor, is_policy
 
@@ -35,8 +36,7 @@ _MAX_BYTES = 60
 """Maximum number of seconds for a call of git."""
 
 
-@frozen
-class Revision:
+class Revision(Struct, frozen=True):
     """A commit of the repository of the working directory.
 
     Attributes:

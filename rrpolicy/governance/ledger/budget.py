@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Place, Problem, RRPolicyError
 from rrpolicy.finding import Derived, Finding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.composition import LinkedChannel, ReleaseComponent, composition_obstacle
 from rrpolicy.governance.ledger.joint_requirements import (
     JointRequirement,
@@ -114,8 +115,7 @@ def check_budget(  # noqa: PLR0917 each is another thing
     return _with_problems(replace(whole, rule=rule, together=told), policy, terms)
 
 
-@frozen
-class _Term:
+class _Term(Struct, frozen=True):
     """Origin of an entry of the budget.
 
     Attributes:

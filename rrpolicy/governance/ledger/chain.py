@@ -8,10 +8,10 @@ removed at the end leave no trace in the file; a later entry's hash, such as in 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+
+from msgspec import Struct, field
 
 from rrpolicy.errors import Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.entry import (
     Entry,
     LedgerBudgetEntry,
@@ -30,8 +30,7 @@ HINT = "take the file from the repository's history as it was; an entry is never
 JOIN = '`rrpolicy ledger add LEDGER --join --reason "…"` makes two histories one'
 
 
-@frozen
-class Ledger:
+class Ledger(Struct, frozen=True):
     """A ledger whose chain is intact.
 
     Attributes:

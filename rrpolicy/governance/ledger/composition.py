@@ -12,8 +12,9 @@ Proportional rows of a product contain the same information and are merged: post
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
+
+from msgspec import Struct
 
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
@@ -24,7 +25,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Axis, Channel, Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 MAX_LABELS = 1 << 18
 """Maximum number of entries of a product's matrix that is listed; a larger one is bounded."""
@@ -32,8 +33,7 @@ Key = tuple[int, tuple[tuple[str, str | None], ...]]
 """Number of categories, or of their combinations, and the attributes with the digests of their categories."""
 
 
-@frozen
-class ReleaseComponent:
+class ReleaseComponent(Struct, frozen=True):
     """Parts of a release that composition uses.
 
     Attributes:
@@ -49,8 +49,7 @@ class ReleaseComponent:
     series: str | None = None
 
 
-@frozen
-class LinkedChannel:
+class LinkedChannel(Struct, frozen=True):
     """The channel of linked rows.
 
     Attributes:

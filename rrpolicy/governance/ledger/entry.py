@@ -7,19 +7,17 @@ person, no key, and no number whose basis is the original.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import UTC, datetime
 from typing import ClassVar, Literal, TypeAlias
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, canonical, digest
 from rrpolicy.finding import Measure, Verdict
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.manifest.manifest import ManifestSeries
 from rrpolicy.policy.model import Overlap
 from rrpolicy.safe_io.document import read_object
-from rrpolicy.serialization.fields import SPARSE
-from rrpolicy.serialization.reading import MalformedError, read
-from rrpolicy.serialization.writing import record
+from rrpolicy.serialization import MalformedError, read, record
 
 SCHEMA = "rrpolicy.ledger/1"
 
@@ -40,8 +38,7 @@ def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
             raise ValueError("a requirement has a model, options and a subgroup")
 
 
-@frozen
-class LedgerOpening:
+class LedgerOpening(Struct, frozen=True):
     """The first line.
 
     Attributes:
@@ -52,8 +49,10 @@ class LedgerOpening:
     schema: ClassVar[str] = SCHEMA
     kind: ClassVar[str] = "ledger"
 
+    sparse: ClassVar[tuple[str, ...]] = ("date",)
+
     id: str
-    date: str | None = field(default=None, metadata=SPARSE)
+    date: str | None = None
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -61,8 +60,7 @@ class LedgerOpening:
         return ()
 
 
-@frozen
-class FollowingEntry:
+class FollowingEntry(Struct, frozen=True):
     """An entry that follows another one.
 
     Attributes:
@@ -79,8 +77,7 @@ class FollowingEntry:
         return (self.previous,)
 
 
-@frozen
-class StatedGuarantee:
+class StatedGuarantee(Struct, frozen=True):
     """A guarantee of a single release.
 
     Attributes:
@@ -95,8 +92,7 @@ class StatedGuarantee:
     given: tuple[str, ...] = ()
 
 
-@frozen
-class ReleaseEntry(FollowingEntry):
+class ReleaseEntry(FollowingEntry, frozen=True):
     """A release, entered before its bundle appears.
 
     Attributes:
@@ -124,6 +120,8 @@ class ReleaseEntry(FollowingEntry):
 
     kind: ClassVar[str] = "release"
 
+    sparse: ClassVar[tuple[str, ...]] = ("budget", "unstated", "replaces", "date")
+
     label: str | None
     draw: str | None
     policy: str
@@ -141,10 +139,10 @@ class ReleaseEntry(FollowingEntry):
     uncomposed: str | None = None
     series: ManifestSeries | None = None
     different_values: int | None = None
-    budget: tuple[Mapping[str, Json], ...] | None = field(default=None, metadata=SPARSE)
-    unstated: bool = field(default=False, metadata=SPARSE)
-    replaces: str | None = field(default=None, metadata=SPARSE)
-    date: str | None = field(default=None, metadata=SPARSE)
+    budget: tuple[Mapping[str, Json], ...] | None = None
+    unstated: bool = False
+    replaces: str | None = None
+    date: str | None = None
 
     def __post_init__(self) -> None:
         if self.records < 1 or self.max_records < 1:
@@ -158,8 +156,7 @@ class ReleaseEntry(FollowingEntry):
         return f"{self.policy} {self.version}{label}"
 
 
-@frozen
-class ReleaseSettlement(FollowingEntry):
+class ReleaseSettlement(FollowingEntry, frozen=True):
     """Outcome of a release that was entered.
 
     Attributes:
@@ -171,11 +168,13 @@ class ReleaseSettlement(FollowingEntry):
 
     kind: ClassVar[str] = "settlement"
 
+    sparse: ClassVar[tuple[str, ...]] = ("date",)
+
     entry: str
     outcome: Literal["released", "withdrawn"]
     release: str | None = None
     reason: str | None = None
-    date: str | None = field(default=None, metadata=SPARSE)
+    date: str | None = None
 
     def __post_init__(self) -> None:
         withdrawn = self.release is None and bool((self.reason or "").strip())
@@ -184,8 +183,7 @@ class ReleaseSettlement(FollowingEntry):
             raise ValueError("a withdrawn release has a reason and no digest, a released one a digest and no reason")
 
 
-@frozen
-class HistoryJoin(FollowingEntry):
+class HistoryJoin(FollowingEntry, frozen=True):
     """Two histories of one ledger merged after two writers followed the same entry.
 
     Attributes:
@@ -195,9 +193,11 @@ class HistoryJoin(FollowingEntry):
 
     kind: ClassVar[str] = "joining"
 
+    sparse: ClassVar[tuple[str, ...]] = ("date",)
+
     also: tuple[str, ...]
     reason: str
-    date: str | None = field(default=None, metadata=SPARSE)
+    date: str | None = None
 
     @property
     def parents(self) -> tuple[str, ...]:
@@ -205,8 +205,7 @@ class HistoryJoin(FollowingEntry):
         return (self.previous, *self.also)
 
 
-@frozen
-class LedgerBudgetEntry(FollowingEntry):
+class LedgerBudgetEntry(FollowingEntry, frozen=True):
     """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
@@ -235,8 +234,7 @@ class LedgerBudgetEntry(FollowingEntry):
         return "the ledger's budget" + ("" if self.population is None else f" of {self.population}")
 
 
-@frozen
-class RecallEntry(FollowingEntry):
+class RecallEntry(FollowingEntry, frozen=True):
     """A recalled release, no longer to be used. The data are known; the release counts as before.
 
     Attributes:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.errors import Problem, RefusedError
 from rrpolicy.finding import Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.budget import check_budget
 from rrpolicy.governance.ledger.chain import broken_chain_error
 from rrpolicy.governance.ledger.entry import ReleaseEntry, ReleaseSettlement, StatedGuarantee, entry_date

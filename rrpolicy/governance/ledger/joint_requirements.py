@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from rrpolicy.canonical_json import canonical
 from rrpolicy.errors import PolicyError, Problem, RefusedError, RRPolicyError
-from rrpolicy.finding import Finding, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.finding import Finding, Measure, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, ReleaseEntry
 from rrpolicy.governance.ledger.overlap import (
@@ -23,7 +23,7 @@ from rrpolicy.numbers import plain_number
 from rrpolicy.planning.assess import assess, requirement_text
 from rrpolicy.policy.model import MechanismChoice, Policy, ReleaseSettings, Requirement, SourceSettings
 from rrpolicy.policy.policy_decoding import requirement_from_json
-from rrpolicy.serialization.writing import plain, record
+from rrpolicy.serialization import record
 
 if TYPE_CHECKING:
     from rrpolicy.canonical_json import Json
@@ -36,8 +36,7 @@ NO_COLUMNS = "it speaks of columns, and the ledger holds none"
 _ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
 
 
-@frozen
-class JointRequirement:
+class JointRequirement(Struct, frozen=True):
     """One requirement that all releases of the same people have to meet together.
 
     Attributes:
@@ -70,8 +69,19 @@ class JointRequirement:
             raise RefusedError(Problem("RR440", message)) from error
 
 
-@frozen
-class UnmetJointRequirement:
+class Acceptance(Struct, frozen=True):
+    """Who accepted the violation of a joint requirement.
+
+    Attributes:
+        by: the person.
+        reason: why.
+    """
+
+    by: str | None
+    reason: str | None
+
+
+class UnmetJointRequirement(Struct, frozen=True):
     """A joint requirement that releases violate, or that the ledger cannot decide.
 
     Attributes:
@@ -80,16 +90,21 @@ class UnmetJointRequirement:
         entry: hash of the release's entry that first violates it.
         release: displayed name of that release.
         finding: of that release and all earlier ones of these people together; None if undecided.
-        undecided: reason why it is undecided; "" if decided.
+        undecided: reason why it is undecided; None if decided.
         accepted: the later budget entry that accepted the violation, with a reason; None if not accepted.
     """
+
+    written: ClassVar[tuple[str, ...]] = (
+        *("promised_by", "population", "requirement", "entry", "release", "achieved", "undecided"),
+        "accepted=acceptance",
+    )
 
     promise: JointRequirement
     requirement: str
     entry: str
     release: str
     finding: Finding | None
-    undecided: str = ""
+    undecided: str | None = None
     accepted: LedgerBudgetEntry | None = None
 
     @property
@@ -97,19 +112,25 @@ class UnmetJointRequirement:
         """Return whether the violation is certain and not accepted."""
         return self.finding is not None and self.accepted is None
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the document."""
-        accepted = self.accepted
-        return {
-            "promised_by": self.promise.whose,
-            "population": self.promise.population,
-            "requirement": self.requirement,
-            "entry": self.entry,
-            "release": self.release,
-            "achieved": None if self.finding is None else plain(self.finding.achieved),
-            "undecided": self.undecided or None,
-            "accepted": None if accepted is None else {"by": accepted.by, "reason": accepted.reason},
-        }
+    @property
+    def promised_by(self) -> str:
+        """Return the origin of the requirement."""
+        return self.promise.whose
+
+    @property
+    def population(self) -> str | None:
+        """Return the population that it is about."""
+        return self.promise.population
+
+    @property
+    def achieved(self) -> Measure | None:
+        """Return the number achieved; None if undecided."""
+        return None if self.finding is None else self.finding.achieved
+
+    @property
+    def acceptance(self) -> Acceptance | None:
+        """Return who accepted the violation, and why."""
+        return None if self.accepted is None else Acceptance(self.accepted.by, self.accepted.reason)
 
     def __str__(self) -> str:
         said = f"{self.promise.whose} promised {self.requirement} of all releases of these people together"

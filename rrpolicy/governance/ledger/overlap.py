@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.errors import RRPolicyError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.composition import (
     LinkedChannel,
     ReleaseComponent,
@@ -73,8 +74,7 @@ class PopulationDeclaration(Protocol):
         ...
 
 
-@frozen
-class PresenceGroup:
+class PresenceGroup(Struct, frozen=True):
     """People who are in the same releases.
 
     Attributes:
@@ -86,8 +86,7 @@ class PresenceGroup:
     people: Original | int
 
 
-@frozen
-class JointReleases:
+class JointReleases(Struct, frozen=True):
     """Releases of the same people together.
 
     Attributes:

@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import ClassVar, Self
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.channels.probability import log_rounded_up, round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.discovery import load_registry
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.governance.ledger.chain import Ledger
-from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, ReleaseEntry
+from rrpolicy.governance.ledger.entry import LedgerBudgetEntry, RecallEntry, ReleaseEntry, StatedGuarantee
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
 from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.governance.ledger.overlap import (
@@ -23,11 +25,10 @@ from rrpolicy.governance.ledger.overlap import (
 from rrpolicy.numbers import plain_number
 from rrpolicy.privacy.epsilon.scope_loss import ScopeLoss, k_of_cross_ratio, scope_loss
 from rrpolicy.registry import Registry
-from rrpolicy.serialization.writing import plain
+from rrpolicy.serialization import record
 
 
-@frozen
-class ComposedBounds:
+class ComposedBounds(Struct, frozen=True):
     """Bounds on releases from likelihood ratios, valid for any table.
 
     Attributes:
@@ -40,8 +41,7 @@ class ComposedBounds:
     rule: str
 
 
-@frozen
-class ReleaseFate:
+class ReleaseFate(Struct, frozen=True):
     """Outcome of a release.
 
     Attributes:
@@ -55,8 +55,7 @@ class ReleaseFate:
     replaced_by: str | None
 
 
-@frozen
-class LedgerRow:
+class LedgerRow(Struct, frozen=True):
     """A release of the ledger.
 
     Attributes:
@@ -77,8 +76,157 @@ class LedgerRow:
     place: ReleaseFate
 
 
-@frozen
-class LedgerView:
+class ListedBudget(Struct, frozen=True):
+    """The budget of a population.
+
+    Attributes:
+        requirements: of all releases together.
+        date: from which it applies.
+        reason: for raising it.
+        by: the person who decided it.
+    """
+
+    requirements: tuple[Mapping[str, Json], ...]
+    date: str
+    reason: str | None
+    by: str | None
+
+    @classmethod
+    def of(cls, entry: LedgerBudgetEntry | None) -> Self | None:
+        """Return the budget of an entry; None if there is none."""
+        return None if entry is None else cls(entry.requirements, entry.date, entry.reason, entry.by)
+
+
+class ListedPolicy(Struct, frozen=True):
+    """The policy of a release.
+
+    Attributes:
+        name: its name.
+        version: its version.
+        digest: of its content.
+    """
+
+    name: str
+    version: str
+    digest: str
+
+
+class ListedRecall(Struct, frozen=True):
+    """The recall of a release.
+
+    Attributes:
+        date: the day.
+        by: the person who decided it.
+        reason: why.
+    """
+
+    date: str
+    by: str
+    reason: str
+
+
+class ListedRelease(Struct, frozen=True):
+    """A release of the ledger, as the document contains it.
+
+    Attributes:
+        entry: hash of its entry.
+        label: of the release.
+        records: their number.
+        overlap: of its people with those of earlier releases.
+        series: name of its series.
+        different_values: of a series, the number of people with other values than before.
+        outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
+        guarantees: of the release by itself.
+        earlier: number of earlier releases that may contain the same people.
+        alone: its bounds by itself; null if unknown.
+        together: its bounds together with those; null if no rule composes them.
+        unruled: why no rule applies; null if one does.
+        uncomposed: why the policy releases it although no rule composes it.
+        date: on which it was entered.
+        digest: of release.json; null if its bundle is not known to have appeared.
+        budget: that its policy states.
+        recalled: its recall.
+        replaced_by: hash of the entry of the release to use in its place.
+    """
+
+    entry: str
+    label: str | None
+    policy: ListedPolicy
+    records: int
+    overlap: str
+    series: str | None
+    different_values: int | None
+    outcome: str
+    guarantees: tuple[StatedGuarantee, ...]
+    earlier: int
+    alone: ComposedBounds | None
+    together: ComposedBounds | None
+    unruled: str | None
+    uncomposed: str | None
+    date: str | None
+    digest: str | None
+    budget: tuple[Mapping[str, Json], ...] | None
+    recalled: ListedRecall | None
+    replaced_by: str | None
+
+    @classmethod
+    def of(cls, line: LedgerRow) -> Self:
+        """Return a row of the ledger."""
+        entry, recall = line.entry, line.place.recall
+        return cls(
+            entry=line.hash,
+            label=entry.label,
+            policy=ListedPolicy(entry.policy, entry.version, entry.policy_digest),
+            records=entry.records,
+            overlap=entry.overlap,
+            series=None if entry.series is None else entry.series.name,
+            different_values=entry.different_values,
+            outcome=line.outcome,
+            guarantees=entry.guarantees,
+            earlier=line.with_earlier,
+            alone=line.alone,
+            together=line.together,
+            unruled=line.unruled or None,
+            uncomposed=entry.uncomposed,
+            date=entry.date,
+            digest=line.place.digest,
+            budget=entry.budget,
+            recalled=None if recall is None else ListedRecall(recall.date, recall.by, recall.reason),
+            replaced_by=line.place.replaced_by,
+        )
+
+
+class ListedPopulation(Struct, frozen=True):
+    """A population of the ledger.
+
+    Attributes:
+        population: its name; null for releases without one.
+        budget: that applies to it.
+        releases: in their order.
+    """
+
+    population: str | None
+    budget: ListedBudget | None
+    releases: tuple[ListedRelease, ...]
+
+
+class ListedLedger(Struct, frozen=True):
+    """What `rrpolicy ledger show --json` prints.
+
+    Attributes:
+        head: hash of the last entry.
+        populations: with their releases.
+        unkept: joint requirements that the releases violate or leave undecided.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.ledger-shown/1"
+
+    head: str
+    populations: tuple[ListedPopulation, ...]
+    unkept: tuple[UnmetJointRequirement, ...]
+
+
+class LedgerView(Struct, frozen=True):
     """Content of a ledger for display.
 
     Attributes:
@@ -96,19 +244,11 @@ class LedgerView:
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy ledger show --json`."""
-        return {
-            "schema": "rrpolicy.ledger-shown/1",
-            "head": self.head,
-            "populations": [
-                {
-                    "population": name,
-                    "budget": _budget_lines(self.budgets.get(name)),
-                    "releases": [_row_json(line) for line in lines],
-                }
-                for name, lines in self.populations
-            ],
-            "unkept": [each.to_json() for each in self.unkept],
-        }
+        populations = (
+            ListedPopulation(name, ListedBudget.of(self.budgets.get(name)), tuple(map(ListedRelease.of, lines)))
+            for name, lines in self.populations
+        )
+        return record(ListedLedger(self.head, tuple(populations), self.unkept))
 
     def lines(self) -> Iterator[str]:
         """Yield the lines of the text output."""
@@ -148,13 +288,6 @@ def show_ledger(path: Path, plugins: Sequence[str] = ()) -> LedgerView:
     stated = {name: entry for name, entry in budgets.items() if isinstance(entry, LedgerBudgetEntry)}
     listed = tuple((name, tuple(found.get(name, ()))) for name in dict.fromkeys((*found, *stated)))
     return LedgerView(str(path), ledger.head, listed, stated, tuple(unmet_requirements(ledger, registry)))
-
-
-def _budget_lines(entry: LedgerBudgetEntry | None) -> Json:
-    if entry is None:
-        return None
-    requirements: list[Json] = [dict(requirement) for requirement in entry.requirements]
-    return {"requirements": requirements, "date": entry.date, "reason": entry.reason, "by": entry.by}
 
 
 def _budget_text(entry: LedgerBudgetEntry) -> str:
@@ -206,31 +339,6 @@ def _bounds_of(
 
 def _epsilon_text(ratios: Iterator[Fraction | None]) -> float:
     return max(math.inf if ratio is None else log_rounded_up(ratio) for ratio in ratios)
-
-
-def _row_json(line: LedgerRow) -> dict[str, Json]:
-    entry, recall = line.entry, line.place.recall
-    return {
-        "entry": line.hash,
-        "label": entry.label,
-        "policy": {"name": entry.policy, "version": entry.version, "digest": entry.policy_digest},
-        "records": entry.records,
-        "overlap": entry.overlap,
-        "series": None if entry.series is None else entry.series.name,
-        "different_values": entry.different_values,
-        "outcome": line.outcome,
-        "guarantees": plain(entry.guarantees),
-        "earlier": line.with_earlier,
-        "alone": plain(line.alone),
-        "together": plain(line.together),
-        "unruled": line.unruled or None,
-        "uncomposed": entry.uncomposed,
-        "date": entry.date,
-        "digest": line.place.digest,
-        "budget": None if entry.budget is None else [dict(requirement) for requirement in entry.budget],
-        "recalled": None if recall is None else {"date": recall.date, "by": recall.by, "reason": recall.reason},
-        "replaced_by": line.place.replaced_by,
-    }
 
 
 def _row_cells(line: LedgerRow) -> dict[str, str]:

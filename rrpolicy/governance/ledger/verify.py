@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import ReleaseEntry
 from rrpolicy.governance.ledger.joint_requirements import UnmetJointRequirement, unmet_requirements
@@ -18,6 +19,7 @@ from rrpolicy.governance.ledger.ledger_file import read_ledger
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
 from rrpolicy.manifest.sealed_manifest import check_seal, read_release
 from rrpolicy.policy.file import precedence
+from rrpolicy.serialization import record
 from rrpolicy.verification.key import SERIES_CHOICE_NOTE
 from rrpolicy.verification.outcome import Check, Verification, VerificationLevel
 
@@ -25,8 +27,7 @@ Earlier: TypeAlias = "tuple[bytes, str] | None"
 """Earlier content of a ledger's file, and its time; None if the file did not exist."""
 
 
-@frozen
-class VerifiedLedger:
+class VerifiedLedger(Struct, frozen=True):
     """A ledger whose chain is intact.
 
     Attributes:
@@ -63,20 +64,78 @@ class VerifiedLedger:
 
     def to_json(self) -> dict[str, Json]:
         """Return the document of `rrpolicy ledger verify --json`."""
-        return {
-            "schema": "rrpolicy.ledger-verification/1",
-            "passed": True,
-            "head": self.head,
-            "entries": len(self.ledger.entries),
-            "releases": len(self.ledger.releases),
-            "open": [{"entry": own, "release": name} for own, name in self.open],
-            "bundles": list(self.bundles),
-            "unkept": [each.to_json() for each in self.unkept],
-            "recalled": [
-                {"entry": own, "date": r.date, "by": r.by, "reason": r.reason, "replaced_by": r.replaced_by}
-                for own, r in self.ledger.recalled.items()
-            ],
-        }
+        ledger = self.ledger
+        return record(
+            LedgerVerification(
+                passed=True,
+                head=self.head,
+                entries=len(ledger.entries),
+                releases=len(ledger.releases),
+                open=tuple(OpenRelease(own, name) for own, name in self.open),
+                bundles=self.bundles,
+                unkept=self.unkept,
+                recalled=tuple(
+                    RecalledRelease(own, recall.date, recall.by, recall.reason, recall.replaced_by)
+                    for own, recall in ledger.recalled.items()
+                ),
+            )
+        )
+
+
+class OpenRelease(Struct, frozen=True):
+    """A release without a recorded outcome.
+
+    Attributes:
+        entry: hash of its entry.
+        release: its name.
+    """
+
+    entry: str
+    release: str
+
+
+class RecalledRelease(Struct, frozen=True):
+    """A recalled release.
+
+    Attributes:
+        entry: hash of its entry.
+        date: of the recall.
+        by: the person who decided it.
+        reason: why.
+        replaced_by: hash of the entry of the release to use in its place.
+    """
+
+    entry: str
+    date: str
+    by: str
+    reason: str
+    replaced_by: str | None
+
+
+class LedgerVerification(Struct, frozen=True):
+    """What `rrpolicy ledger verify --json` prints.
+
+    Attributes:
+        passed: a ledger that fails has no such document.
+        head: hash of the last entry.
+        entries: their number.
+        releases: their number.
+        open: releases without a recorded outcome.
+        bundles: that were found in it.
+        unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
+        recalled: releases that are no longer to be used.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.ledger-verification/1"
+
+    passed: bool
+    head: str
+    entries: int
+    releases: int
+    open: tuple[OpenRelease, ...]
+    bundles: tuple[str, ...]
+    unkept: tuple[UnmetJointRequirement, ...]
+    recalled: tuple[RecalledRelease, ...]
 
 
 def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:

@@ -9,24 +9,22 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import field
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import digest
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.atomic_write import write_new
-from rrpolicy.serialization.fields import UNWRITTEN
 
 _SOURCE = "# Source: "
 _FILES = files("rrpolicy.governance.packs") / "files"
 
 
-@frozen
-class BaselinePack:
+class BaselinePack(Struct, frozen=True):
     """A baseline that comes with rrpolicy.
 
     Attributes:
@@ -36,13 +34,27 @@ class BaselinePack:
         digest: of its bytes, as in audit/ of a release if the file was not changed.
     """
 
+    unwritten: ClassVar[tuple[str, ...]] = ("text",)
+
     name: str
     version: str
     title: str
     asks: str
     sources: tuple[str, ...]
     digest: str
-    text: str = field(metadata=UNWRITTEN)
+    text: str
+
+
+class PackList(Struct, frozen=True):
+    """The baselines that come with rrpolicy.
+
+    Attributes:
+        packs: each, without its text.
+    """
+
+    schema: ClassVar[str] = "rrpolicy.packs/1"
+
+    packs: tuple[BaselinePack, ...]
 
 
 def packs() -> tuple[BaselinePack, ...]:

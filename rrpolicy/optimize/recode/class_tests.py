@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.lattice import ClassTest
 from rrpolicy.optimize.recode.levels import Recoded
 from rrpolicy.optimize.recode.rollup import GeneralisationLevels, LatticeTables, finest_tables
@@ -46,8 +46,7 @@ def lattice_tables(original: Original, attributes: Sequence[Recoded], tests: Cla
     return finest_tables(ladders, counts.codes.astype(np.int64), counts.n, joints, reference)
 
 
-@frozen(slots=False)
-class ClassTests:
+class ClassTests(Struct, frozen=True):
     """Requirements, in tests of classes where possible; only their assessors decide the others, for a whole channel.
 
     `sensitive` are the attributes whose histograms are read.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables, sufficient_tests
 from rrpolicy.optimize.recode.lattice import Choice, ClassTest, LatticeSearch
@@ -35,7 +35,7 @@ NODE_BUDGET = 200
 FORCED_FAILURE = "people whom attributes tell apart that are released as they are fail one"
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Generalised:
     """The chosen generalisation.
 

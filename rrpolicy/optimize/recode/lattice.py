@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.recode.loss import coarser_nodes
 from rrpolicy.optimize.recode.rollup import LatticeTables, Node, Table
 
@@ -36,8 +36,7 @@ _TIED = 1 + 1e-9
 """Bounds are sums in another order than the losses: a smaller excess may be a tie."""
 
 
-@frozen(slots=False)
-class ClassTest:
+class ClassTest(Struct, frozen=True):
     """A requirement on classes, whose attributes have places.
 
     Attributes:
@@ -55,7 +54,7 @@ class ClassTest:
     concerned: tuple[tuple[int, int], ...] = ()
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Choice:
     """A node and its release.
 

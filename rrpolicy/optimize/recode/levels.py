@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
+
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.categories import Domain, category_column
@@ -13,14 +14,13 @@ from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.channels.table import Column
 from rrpolicy.declarations import Role
 from rrpolicy.errors import Place
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Policy
 
 LossName: TypeAlias = Literal["ncp", "discernibility", "average-class-size", "kl"]
 
 
-@frozen
-class Recoded:
+class Recoded(Struct, frozen=True):
     """A class-defining attribute.
 
     Attributes:
@@ -39,8 +39,7 @@ class Recoded:
         return Domain(self.attribute.name, self.levels[0])
 
 
-@frozen
-class Goal:
+class Goal(Struct, frozen=True):
     """The criterion for the best node of a lattice.
 
     Attributes:

@@ -25,9 +25,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.categories import certainty_penalty
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.utility.class_losses import discernibility
 
 if TYPE_CHECKING:
@@ -41,8 +41,7 @@ DIGITS = 12
 """Losses that agree in so many significant digits are equal: the rest is rounding."""
 
 
-@frozen(slots=False)
-class GeneralisationLoss:
+class GeneralisationLoss(Struct, frozen=True, dict=True):
     """A loss on the nodes of a lattice; the (attributes,) weights of `ncp` sum to 1."""
 
     name: LossName

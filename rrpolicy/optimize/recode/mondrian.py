@@ -16,17 +16,18 @@ References:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.partition import Boxes, Cut
 from rrpolicy.channels.axes.recode import ANYTHING, Recode
 from rrpolicy.declarations import Role
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.optimize.recode.levels import Recoded, columns_of
 from rrpolicy.policy.model import intervals
 
@@ -155,8 +156,7 @@ Box: TypeAlias = tuple[CategoryGroup, ...]
 """One group of each attribute."""
 
 
-@frozen(slots=False)
-class MondrianPartition:
+class MondrianPartition(Struct, frozen=True, dict=True):
     """A partition in the making.
 
     `table` has the classes of the finest domain; with a population also those that only it has, with (classes,) people.

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Ints
@@ -27,8 +28,7 @@ _SPARSE = 4
 """The number of cells per cell of the finer table above which a table is sorted, not spread out."""
 
 
-@frozen(slots=False)
-class GeneralisationLevels:
+class GeneralisationLevels(Struct, frozen=True):
     """The levels of one attribute, from the finest that may be chosen to the coarsest, with their numbers.
 
     `becomes` is, for each level, (size,) the group of each category, groups numbered as they first occur.
@@ -54,7 +54,7 @@ class GeneralisationLevels:
         return image
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Joint:
     """Counts of one sensitive attribute in classes, occupied cells only.
 
@@ -87,7 +87,7 @@ class Joint:
         return Joint(key // self.values, key % self.values, n, self.values)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Table:
     """The classes of one node.
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.retention import Retention
@@ -18,7 +18,7 @@ from rrpolicy.declarations import Role
 from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Basis, Finding, Measure, Origin, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Remark, Task, refuse_without_data
 from rrpolicy.numbers import plain_number
 from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 NEAR_FLOOR = Fraction(1, 10**12)
 
 
-@frozen
-class Allocated:
+class Allocated(Struct, frozen=True):
     """A channel with its open axes filled in.
 
     Attributes:

@@ -8,14 +8,14 @@ back until the assessors accept.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.probability import keep_probability, retention_probability
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.optimize.retention.common_retention import largest_common_retention, round_keep_down
 from rrpolicy.optimize.retention.constraints import (
     MAX_RETENTION,
@@ -189,8 +189,7 @@ def _minimise_from_feasible(problem: Allocation, first: CachedConstraints, start
     return _build_solution(first, replace(best, rho=rho), keep, starts, agreed, told)
 
 
-@frozen(slots=False)
-class _LocalSolution:
+class _LocalSolution(Struct, frozen=True):
     """The result of one start."""
 
     rho: Array

@@ -17,9 +17,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.optimize.retention.common_retention import MIN_DIGITS
 from rrpolicy.privacy.model import Smooth
 
@@ -32,8 +32,7 @@ _LARGE = 600.0
 """Of a product's natural logarithm; doubles end at e^709."""
 
 
-@frozen
-class RetentionVariable:
+class RetentionVariable(Struct, frozen=True):
     """One unknown retention probability, with the sizes of the blocks that share it: one without blocks."""
 
     attribute: str
@@ -45,8 +44,7 @@ class RetentionVariable:
         return max(self.blocks)
 
 
-@frozen
-class MarginalErrorTerm:
+class MarginalErrorTerm(Struct, frozen=True):
     """The expected squared error of one marginal, without its factor 1/N.
 
     `variables` are (m,) positions of its variables, `sizes` (cells, m) the size of the block of each cell, `mass`
@@ -64,8 +62,7 @@ def column_norms(sizes: Array, retention: Array) -> Array:
     return 1 / sizes + (1 - 1 / sizes) / retention**2
 
 
-@frozen(slots=False)
-class ExpectedError:
+class ExpectedError(Struct, frozen=True):
     """The logarithm of the mean of sum_v pi[v] prod_a h_a over the terms by weight; 0 if nothing is randomised.
 
     `offset` is added to every value, so that it has the field's usual form.
@@ -95,8 +92,7 @@ class ExpectedError:
         return math.log(total / scale) + shift + self.offset, slope / total
 
 
-@frozen(slots=False)
-class Allocation:
+class Allocation(Struct, frozen=True):
     """Minimise an expected error over retention probabilities in (0, 1], subject to every requirement.
 
     Attributes:
@@ -129,16 +125,14 @@ class Allocation:
         return all(constraint.monotone for constraint in self.constraints)
 
 
-@frozen
-class EvaluationCount:
+class EvaluationCount(Struct, frozen=True):
     """The number of evaluations of the constraints from one start."""
 
     value: int
     jacobian: int
 
 
-@frozen
-class AllocationSolution:
+class AllocationSolution(Struct, frozen=True):
     """Keep probabilities that satisfy every requirement, as decided by the assessors.
 
     Attributes:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.probability import retention_probability
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import axis_codes, randomised_attributes, weight_norms
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.optimize.retention.problem import ExpectedError, MarginalErrorTerm, RetentionVariable
 
 if TYPE_CHECKING:
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen(slots=False)
-class ChannelTemplate:
+class ChannelTemplate(Struct, frozen=True, dict=True):
     """A channel and its open retention axes, those of the `solved` attributes: of these only the blocks matter."""
 
     channel: Product

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+from msgspec import Struct
+
 from rrpolicy.declarations import REVIEW_KEY
 from rrpolicy.errors import Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.category_contents import category_name_node, contents_text, table_category_contents
 from rrpolicy.policy.directions import DIRECTION_RULES, NAME_KEY, Direction, DirectionRule
 from rrpolicy.policy.folder.root import split_counts_uri
@@ -22,8 +23,7 @@ URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 """The beginning of a uri that is no path."""
 
 
-@frozen
-class _ComparedKey:
+class _ComparedKey(Struct, frozen=True):
     """A key of a policy with the baseline's.
 
     Attributes:

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+from msgspec import Struct
 from pydantic import ValidationError
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.baseline.floor import URI_SCHEME, floor_violations, remove_restated
 from rrpolicy.policy.file import POLICY_SCHEMA_VERSION, PolicyFile
 from rrpolicy.policy.folder.root import OutsideError, Root
@@ -23,8 +23,7 @@ AliasFinder: TypeAlias = Callable[[Node, Node], Mapping[str, str]]
 """The other names of mechanisms -> their names, by the plugins that a baseline and a policy list."""
 
 
-@frozen
-class MergedPolicy:
+class MergedPolicy(Struct, frozen=True):
     """A policy file with its baselines folded in.
 
     Attributes:

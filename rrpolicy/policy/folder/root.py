@@ -13,8 +13,9 @@ import re
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from msgspec import Struct
+
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.safe_io.document import read_following_links
 
 _SMALL, _PACKED = 4096, 64 * 2**20
@@ -111,8 +112,7 @@ class OutsideError(Exception):
     """A file that lies outside of the root."""
 
 
-@frozen
-class Root:
+class Root(Struct, frozen=True):
     """The folder that contains the files that a policy names: baselines and hierarchies. Its table may lie anywhere.
 
     Attributes:

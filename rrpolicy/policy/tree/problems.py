@@ -9,12 +9,12 @@ from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, get_args, get_origin
 
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from rrpolicy.errors import Problem
 from rrpolicy.escaping.printable import escape_invisible, inert_text, quoted_list
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.directions import DIRECTION_RULES
 from rrpolicy.policy.error_key import offending_key
 from rrpolicy.policy.tree.document import Node
@@ -96,8 +96,7 @@ def unknown_name_problem(code: str, what: str, node: Node, known: Iterable[str],
     )
 
 
-@frozen
-class _LocatedError:
+class _LocatedError(Struct, frozen=True):
     """One error of pydantic, found again in the file; `branched` if it concerns one branch of a union."""
 
     path: tuple[str | int, ...]

@@ -22,11 +22,12 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations
 from math import ceil, comb
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
@@ -35,7 +36,7 @@ from rrpolicy.channels.probability import round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import fixed_number, plain_number
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import subgroup_attributes
@@ -73,8 +74,7 @@ MOST_SETS = 1 << 20
 _CHUNK = 1 << 20
 
 
-@frozen(slots=False)
-class SetDistances:
+class SetDistances(Struct, frozen=True):
     """Distances of the posteriors of one attribute.
 
     Attributes:

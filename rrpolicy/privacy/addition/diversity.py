@@ -16,13 +16,14 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
 from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Profile
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.scope_loss import scope_loss
 from rrpolicy.privacy.model import Assessor, Written, conclude, subgroup_obstacle
@@ -45,8 +46,7 @@ ENTRIES = "of all entries of the released sets of any group of records, no value
 ALONE = "the same of this attribute by itself: combinations that differ in the other one may share its value"
 
 
-@frozen
-class SetDiversity:
+class SetDiversity(Struct, frozen=True):
     """The l of one axis of sets for the attributes of an entry.
 
     Attributes:

@@ -15,7 +15,6 @@ References:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING
@@ -26,6 +25,7 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.declarations import Role
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import subgroup_attributes
 from rrpolicy.privacy.model import Assessor, Written, conclude, subgroup_obstacle

@@ -26,7 +26,7 @@ the quasi-identifiers, without residues, the bound is 1/l.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ import numpy as np
 
 from rrpolicy.channels.anatomy.partition_plan import groups_of
 from rrpolicy.finding import Basis, Companion, Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import level_percent
 from rrpolicy.privacy.anatomy.group_evidence import bound_posteriors, gather_groups, informed_measures
 from rrpolicy.privacy.anatomy.posterior_simulation import SimulatedPosteriors, simulate_posteriors
@@ -89,7 +89,7 @@ REPLICAS = "simulated deals; the seed follows from the published description and
 CERTAIN = "the largest risk that no deal exceeds on average, with certainty"
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class AnatomyRisks(AttributeRisks):
     """Risks with the possible groups of the records.
 

@@ -18,6 +18,7 @@ from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import groups_of
@@ -25,7 +26,6 @@ from rrpolicy.channels.values import read_codes
 from rrpolicy.counts import number_rows
 from rrpolicy.engine.arrays import as_numpy, typed_array, value_positions
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.group_evidence import gather_groups
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors
 from rrpolicy.privacy.cells import distinct_row_index
@@ -115,8 +115,7 @@ def _integer_array(column: pa.Array) -> Ints:
     return numbers
 
 
-@frozen
-class _GroupPosteriors:
+class _GroupPosteriors(Struct, frozen=True):
     """Posteriors of everybody.
 
     Attributes:
@@ -199,8 +198,7 @@ def _group_posteriors(channel: AnatomyChannel, evidence: Evidence, shares: Array
     return found
 
 
-@frozen
-class _GroupedEntries:
+class _GroupedEntries(Struct, frozen=True):
     """Entries of a written table, group by group.
 
     Attributes:

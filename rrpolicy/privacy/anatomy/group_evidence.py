@@ -12,18 +12,18 @@ and no group has two combinations with the same value.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, largest_pair_group_size, pair_group_kinds
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.finding import Basis, Companion, Measure, Profile, Risk, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.anatomy.posterior_bounds import PosteriorBounds
 from rrpolicy.privacy.disclosure.risk import highest_risk_groups, risk_histograms, subgroup_mask
@@ -47,8 +47,7 @@ _MOST = 1 << 24
 """Products (kinds of people, combinations, combinations) beyond which the only bound is 1."""
 
 
-@frozen(slots=False)
-class CombinationBounds:
+class CombinationBounds(Struct, frozen=True, dict=True):
     """Bounds of the posterior of a value that is part of the assigned combinations.
 
     Attributes:

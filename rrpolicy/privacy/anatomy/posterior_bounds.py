@@ -32,9 +32,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.partition_plan import PartitionPhase, largest_eligible, partition_phases
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
@@ -49,8 +49,7 @@ _STEPS = 24
 _ROWS = 1 << 16
 
 
-@frozen
-class ValueStage:
+class ValueStage(Struct, frozen=True):
     """Groups of one construction that have a given value.
 
     Attributes:
@@ -71,8 +70,7 @@ class ValueStage:
         return [*self.fixed, *(self.level if self.turns else ())]
 
 
-@frozen(slots=False)
-class PosteriorBounds:
+class PosteriorBounds(Struct, frozen=True, dict=True):
     """Bounds of the posterior of the own value; ones where nothing hides it.
 
     Attributes:
@@ -192,8 +190,7 @@ def _group_members(phase: PartitionPhase) -> tuple[list[int], tuple[int, ...], i
     return [*phase.above, *phase.joins_ahead], level, phase.turns - len(phase.joins_ahead)
 
 
-@frozen(slots=False)
-class _OwnValue:
+class _OwnValue(Struct, frozen=True, dict=True):
     """One value of some people, and the other possible members of their groups.
 
     Attributes:

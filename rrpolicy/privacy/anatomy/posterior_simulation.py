@@ -29,6 +29,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Json, canonical
 from rrpolicy.channels.anatomy.assignment_replicas import (
@@ -39,7 +40,6 @@ from rrpolicy.channels.anatomy.assignment_replicas import (
 )
 from rrpolicy.channels.anatomy.partition_plan import largest_eligible
 from rrpolicy.channels.sampling.prng import Stream
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, permanent_weights
 from rrpolicy.privacy.disclosure.attribute_options import CONFIDENCE
 
@@ -60,8 +60,7 @@ _POSTERIORS = 1 << 27
 _CHUNK = 1 << 20
 
 
-@frozen(slots=False)
-class SimulatedPosteriors:
+class SimulatedPosteriors(Struct, frozen=True):
     """Expected posteriors of the own value, of each requested (combination, value).
 
     Attributes:

@@ -7,15 +7,15 @@ two classes share a hash.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import as_numpy
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
 
 if TYPE_CHECKING:
@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 _SALTS = 8
 
 
-@frozen
-class CountedColumn:
+class CountedColumn(Struct, frozen=True):
     """A column whose values are counted in each class.
 
     Attributes:
@@ -42,8 +41,7 @@ class CountedColumn:
     labels: tuple[Value, ...] | None = None
 
 
-@frozen(slots=False)
-class ClassCounts:
+class ClassCounts(Struct, frozen=True):
     """The counts of a table.
 
     Attributes:

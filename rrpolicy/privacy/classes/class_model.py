@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Generic, TypeAlias, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from rrpolicy.canonical_json import Value, exact
@@ -16,7 +16,7 @@ from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.declarations import Role
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.type_checks import plugin_contract_error
 from rrpolicy.policy.model import Attribute, Policy, Requirement
 from rrpolicy.privacy.classes.class_population import COUNTED
@@ -70,8 +70,7 @@ class ClassOptions(BaseModel):
         return Fraction(getattr(self, next(iter(type(self).model_fields))))
 
 
-@frozen
-class ClassOutcome:
+class ClassOutcome(Struct, frozen=True):
     """The result for one sensitive attribute, or for class sizes.
 
     Attributes:
@@ -85,8 +84,7 @@ class ClassOutcome:
     passes: Mask | None
 
 
-@frozen
-class ModelWording:
+class ModelWording(Struct, frozen=True):
     """The words of a model for its number.
 
     Attributes:
@@ -100,8 +98,7 @@ class ModelWording:
     least: bool = False
 
 
-@frozen
-class Protected:
+class Protected(Struct, frozen=True):
     """A sensitive column whose values are counted in classes.
 
     Attributes:

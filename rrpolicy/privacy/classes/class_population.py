@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from rrpolicy.finding import Standing
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,7 +22,7 @@ WEIGHED = (
 SAMPLED = "Estimated: everybody of the population was as likely to be in the table, whatever makes their class."
 
 
-@frozen
+@dataclass(frozen=True, slots=True)
 class Population:
     """People by equivalence class, including those of the table.
 

@@ -10,10 +10,10 @@ Of a release by tuple suppression the suppressed records are a class too, and ev
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.channels.axes.identity import Identity
@@ -23,7 +23,7 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.counts import number_rows
 from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_population import Population
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen
-class ClassColumns:
+class ClassColumns(Struct, frozen=True):
     """The released columns that make the classes of a product channel, and those that are counted in them.
 
     Attributes:

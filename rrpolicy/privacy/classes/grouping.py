@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis, Channel
@@ -23,8 +24,7 @@ DETERMINISTIC_AXES: tuple[type[Axis], ...] = (Identity, Recode)
 """The axes that do not randomise, so that their released values make classes."""
 
 
-@frozen
-class ClassChannel:
+class ClassChannel(Struct, frozen=True):
     """A kind of channel with equivalence classes. Every class model is assessed on each of `CLASS_CHANNELS`.
 
     Attributes:

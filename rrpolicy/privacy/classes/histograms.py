@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ CLOSE_MARGIN = 1e-9
 """Doubles decide beyond this margin, integers within it."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Histograms:
     """Counts of one sensitive attribute in every class.
 
@@ -171,7 +171,7 @@ class Histograms:
         return self.commonest, self.sums(np.where(rank >= l - 1, self.n[order], 0))
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class Classes:
     """The equivalence classes of a released table.
 

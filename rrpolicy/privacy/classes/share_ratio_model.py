@@ -13,11 +13,11 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, TypeAlias, TypeVar
 
+from msgspec import Struct
 from pydantic import AfterValidator, ValidationInfo
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.finding import Measure
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions
 
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Histograms, Integers, Mask
 
 
-@frozen
-class FrequencyRatios:
+class FrequencyRatios(Struct, frozen=True):
     """The ratio of every cell.
 
     Attributes:

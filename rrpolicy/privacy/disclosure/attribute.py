@@ -11,6 +11,7 @@ be drawn, randomising the sensitive attribute back to c_u.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -30,7 +31,6 @@ from rrpolicy.finding import (
     Risk,
     Standing,
 )
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute_options import LimitKind
 from rrpolicy.privacy.disclosure.exact_risks import (
@@ -77,7 +77,7 @@ CHANCES = frozenset({SUCCESS, GROUP_INFERENCE, POSTERIOR})
 """Those that are a chance that an attacker reads a person's value."""
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class AttributeRisks(DisclosureRisk):
     """The risk, or the chance of a correct reading, as `kind` limits it, of every covered (group, value)."""
 

@@ -28,10 +28,12 @@ References:
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Transition
@@ -40,7 +42,6 @@ from rrpolicy.counts import number_rows
 from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem
 from rrpolicy.finding import Basis, Companion, Measure, Risk, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.numbers import plain_number
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.disclosure.attribute import GROUP_INFERENCE, OTHERS_KNOWN, attackers
@@ -81,8 +82,7 @@ READ_OFF = " (the insensitive columns read off the record)"
 GAIN = "the largest difference between that chance and the largest share of a value in the same group"
 
 
-@frozen(slots=False)
-class KnowledgeGroups:
+class KnowledgeGroups(Struct, frozen=True):
     """Groups of people who agree in the known attributes, in parts that agree in the rest of their records.
 
     `group` is (parts,) the group of each part of `evidence`. `beside` names the rest of a record, which counts as read;
@@ -113,7 +113,7 @@ class KnowledgeGroups:
         return np.bincount(self.group, weights=x, minlength=self.groups).astype(np.float64)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class BestGuesses(DisclosureRisk):
     """The best guess (k,) V, or an upper bound, or its gain, of every group that an entry covers.
 

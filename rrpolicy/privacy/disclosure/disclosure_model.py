@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.epsilon.scope_loss import general_bound_measures, scope_loss
 from rrpolicy.privacy.model import Assessor, PerClass, refuse_layout, unreadable_axes_reason
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-@frozen
-class DisclosureFunctions:
+class DisclosureFunctions(Struct, frozen=True):
     """The computation of a model of disclosure on product channels: numbers, finding, functions of `Assessor`."""
 
     risks: Callable[[Requirement, Product, Original], Iterable[DisclosureRisk]]
@@ -46,8 +46,7 @@ class DisclosureFunctions:
         return not any(case.fails for case in self.risks(requirement, channel, original))
 
 
-@frozen
-class DisclosureModel:
+class DisclosureModel(Struct, frozen=True):
     """A model of disclosure, for the assessors of every kind of channel.
 
     `unfit` returns why a requirement cannot be limited to its subgroup, `computed` loads the computation of a

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from rrpolicy.channels.base import Readable, Transition
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import axis_width
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def snap_to_limit(value: float, limit: Fraction, exactly: Callable[[], Fraction 
     return float(limit) if near and exactly() == limit else value
 
 
-@frozen
-class RationalInterval:
+class RationalInterval(Struct, frozen=True):
     """A number between two rationals."""
 
     low: Fraction

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.retention import Retention, apply_block_exchange
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.probability import keep_probability
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.disclosure.reconstruction import ReleasedSlab
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ TOGETHER = 2**18
 TINY = 1e-300
 
 
-@frozen
-class FloatRetention:
+class FloatRetention(Struct, frozen=True):
     """A retention axis in doubles, for optimisers, without the cost of fractions.
 
     `keep` is p of each block, `retention` rho of the largest one.
@@ -115,8 +114,7 @@ class FloatRetention:
 MovableAxis: TypeAlias = Transition | FloatRetention
 
 
-@frozen
-class ValueWithGradient:
+class ValueWithGradient(Struct, frozen=True):
     """Values with their derivatives by the retention probability of each axis (0 for axes without one)."""
 
     value: Array

@@ -17,17 +17,17 @@ are pieces at most. The cap is linear in rho; the kinks of V do not affect the s
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Transition
 from rrpolicy.errors import Problem, RequirementError
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, protected_attribute_risks
 from rrpolicy.privacy.disclosure.best_guess import BestGuesses, protected_attribute_guesses
 from rrpolicy.privacy.disclosure.constraint import RetentionVariables
@@ -163,8 +163,7 @@ STEPS = 1000
 WITHIN = 1e-13
 
 
-@frozen
-class RetentionCap:
+class RetentionCap(Struct, frozen=True):
     """The largest retention probability of one attribute that a limit permits.
 
     `axis` is None if its probability is not free. `largest` is None if every retention satisfies the limit, 0 if none

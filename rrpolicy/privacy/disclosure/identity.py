@@ -16,7 +16,7 @@ both.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from math import comb, prod
@@ -27,7 +27,7 @@ import numpy as np
 from rrpolicy.channels.base import Transition
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure import identity_options as identity
@@ -113,7 +113,7 @@ def _released_distribution(matrices: Sequence[Integers], codes: Codes) -> Law:
     return {cell: int(own) for cell, own in enumerate(chance) if own}
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class LinkageChances(DisclosureRisk):
     """The chance of linking of every group that an entry covers; `share` is that on the original table.
 

@@ -14,11 +14,11 @@ import math
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Posterior, Readable, Transition
 from rrpolicy.finding import Basis, Companion, Measure, Risk
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.disclosure.reconstruction import axis_width, dense_matrix, released_slabs
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ CERTAIN = (
 )
 
 
-@frozen
-class GroupHomogeneity:
+class GroupHomogeneity(Struct, frozen=True):
     """The disclosure by the joint table itself, however it is randomised.
 
     The largest share of one value in a group, which an attacker who knows the joint table guesses; (group, value) pairs

@@ -12,7 +12,6 @@ retention 0 (Guo, Ying, Wu 2011, eq. 6-9). A floor is approached and never attai
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,6 +23,7 @@ from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.policy.model import Requirement
 from rrpolicy.policy.tree.problems import toml_value

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.base import Axis, Transition
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
@@ -36,8 +36,7 @@ MOST_AXES = 12
 ArrayOperation: TypeAlias = "Callable[[Transition, Array, int], Array]"
 
 
-@frozen(slots=False)
-class ReleasedSlab:
+class ReleasedSlab(Struct, frozen=True):
     """A part of the released domain, with the groups that can reach it.
 
     Attributes:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rrpolicy.finding import VALUE, Basis, Companion, Finding, Measure, Profile, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy import model
 from rrpolicy.privacy.disclosure.attribute_options import AttributeDisclosureOptions
@@ -35,7 +35,7 @@ TOP = 10
 _PART = 1 << 20
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class DisclosureRisk(ABC):
     """Numbers with a limit each: one for each (group, value), or for each group, of an entry.
 

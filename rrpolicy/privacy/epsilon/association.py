@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from rrpolicy.counts import rank_codes
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Codes, Ints
@@ -23,8 +23,7 @@ GROUPS = 20
 """A carried column with more distinct values is cut into so many groups of about equal size, in their order."""
 
 
-@frozen
-class LargestAssociation:
+class LargestAssociation(Struct, frozen=True):
     """Cramér's V of an attribute with the one that it goes with most."""
 
     measure: Measure

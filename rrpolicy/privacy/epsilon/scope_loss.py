@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Axis
@@ -19,7 +21,6 @@ from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.declarations import Role
 from rrpolicy.finding import V_OF, Basis, Companion, Measure, Risk, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Policy
 
 if TYPE_CHECKING:
@@ -37,8 +38,7 @@ DOUBTFUL_CRAMERS_V = 0.05
 """Cramér's V from which an `assume_unlinkable` is warned about."""
 
 
-@frozen
-class ScopeLoss:
+class ScopeLoss(Struct, frozen=True):
     """The privacy loss of a channel, for an adversary who links all records of a unit with each other.
 
     Attributes:

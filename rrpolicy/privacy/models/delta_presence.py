@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Self
@@ -25,6 +24,7 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import (

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Literal, Self
@@ -21,6 +20,7 @@ from pydantic import Field, model_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Axis
 from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import (

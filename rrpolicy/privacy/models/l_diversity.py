@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Self
@@ -26,6 +25,7 @@ from pydantic import Field, model_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.frozen import replace
 from rrpolicy.numbers import figure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational

@@ -7,7 +7,6 @@ References:
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -18,6 +17,7 @@ from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Measure
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.epsilon.ratio_assessor import UNREACHABLE, ratio_assessor

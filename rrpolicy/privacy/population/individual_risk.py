@@ -25,9 +25,9 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY
 from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
@@ -116,8 +116,7 @@ def _inverse_square_series(f: Ints, p: Array) -> Array:
     return series
 
 
-@frozen(slots=False)
-class InverseSizePosterior:
+class InverseSizePosterior(Struct, frozen=True):
     """The posterior of 1/K of every class: (classes,) expectations and variances."""
 
     mean: Array

@@ -29,9 +29,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.finding import VALUE, Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.population.attackers import PROSECUTOR_ADVERSARY
 from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
@@ -45,8 +45,7 @@ _DENSE = 4
 """Multiple of the rows up to which codes are counted without a sort."""
 
 
-@frozen
-class DistinctCombinations:
+class DistinctCombinations(Struct, frozen=True):
     """The distinct combinations of a table's attributes.
 
     Attributes:
@@ -67,8 +66,7 @@ class DistinctCombinations:
         return np.flatnonzero(self.n == 1)
 
 
-@frozen
-class SpecialUniques:
+class SpecialUniques(Struct, frozen=True):
     """The minimal sample uniques of the records with a unique combination; no other record has one.
 
     Attributes:

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.canonical_json import category_text
 from rrpolicy.channels.anatomy.channel import AnatomyChannel
@@ -30,7 +30,7 @@ from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.counts import number_rows
 from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.privacy.cells import occupied_cells
 from rrpolicy.privacy.disclosure.reconstruction import axis_width, quasi_identifier_reconstruction
 from rrpolicy.privacy.epsilon.scope_loss import epsilon_of_ratio, k_of_cross_ratio, scope_loss
@@ -92,8 +92,7 @@ DIGITS = 12
 NO_TABLE = "only epsilon is known without the table"
 
 
-@frozen(slots=False)
-class AttackerView:
+class AttackerView(Struct, frozen=True, dict=True):
     """The people of a table, by the attacker's knowledge and by the sensitive value.
 
     Attributes:

@@ -18,7 +18,8 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Literal
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct
+
 from rrpolicy.numbers import percent, plain_number
 
 
@@ -48,8 +49,7 @@ def worst_grade(grades: Iterable[ProtectionGrade]) -> ProtectionGrade:
 RuleKind = Literal["chance", "rise", "record", "certain", "epsilon"]
 
 
-@frozen
-class GradeRule:
+class GradeRule(Struct, frozen=True):
     """One row of the table of rules.
 
     Attributes:

@@ -22,6 +22,7 @@ from math import comb
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.anatomy.assignment_replicas import simulate_assignments
 from rrpolicy.channels.axes.identity import Identity
@@ -29,7 +30,6 @@ from rrpolicy.channels.axes.set_posterior import expected_posterior
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Transition
 from rrpolicy.finding import Standing
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.anatomy.posterior_simulation import estimation_stream, group_mates, replicas_for
 from rrpolicy.privacy.cells import distinct_row_index
 from rrpolicy.privacy.disclosure.reconstruction import dense_matrix
@@ -49,8 +49,7 @@ TIE_TOLERANCE = 1e-12
 """Relative difference of two weights up to which they are taken for equal."""
 
 
-@frozen(slots=False)
-class GuessOutcome:
+class GuessOutcome(Struct, frozen=True):
     """(groups, cells) the chance that the best guess is right, and the expected probability given to the true value.
 
     `error` are standard errors of estimates, the larger of both; None where nothing is estimated.

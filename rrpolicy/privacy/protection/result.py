@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from rrpolicy.finding import Measure
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 
 
-@frozen
-class InferenceLevel:
+class InferenceLevel(Struct, frozen=True):
     """The success of an attacker with one kind of knowledge.
 
     Attributes:
@@ -22,8 +22,7 @@ class InferenceLevel:
     certain: Measure
 
 
-@frozen
-class ValueInference:
+class ValueInference(Struct, frozen=True):
     """The probability that an attacker gives to one value, on average over the people who have it.
 
     Attributes:
@@ -45,8 +44,7 @@ class ValueInference:
     rise: float
 
 
-@frozen
-class ColumnInference:
+class ColumnInference(Struct, frozen=True):
     """The success of an attacker at one sensitive column, without the release and with it.
 
     Attributes:
@@ -82,8 +80,7 @@ class ColumnInference:
     rule: str
 
 
-@frozen
-class LinkageWithoutAssumption:
+class LinkageWithoutAssumption(Struct, frozen=True):
     """The chance of being found by an attacker who also knows columns that are assumed unlinkable.
 
     Attributes:
@@ -97,8 +94,7 @@ class LinkageWithoutAssumption:
     worst: Measure
 
 
-@frozen
-class RecordLinkage:
+class RecordLinkage(Struct, frozen=True):
     """The chance that an attacker who knows a person's quasi-identifiers finds the person's record.
 
     Attributes:
@@ -120,8 +116,7 @@ class RecordLinkage:
     rule: str
 
 
-@frozen
-class ReleaseProtection:
+class ReleaseProtection(Struct, frozen=True):
     """The protection of a release.
 
     Attributes:

@@ -13,15 +13,16 @@ distribution.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import Struct
 
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Requirement
 from rrpolicy.privacy.classes.equivalence import expected_tuple_classes
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks
@@ -43,8 +44,7 @@ CLASS = (
 )
 
 
-@frozen(slots=False)
-class SuppressedCounts:
+class SuppressedCounts(Struct, frozen=True):
     """The suppressed people of every group.
 
     Attributes:
@@ -88,7 +88,7 @@ class SuppressedCounts:
         return float((self.moved / np.maximum(self.moved.sum(axis=0), 1)).max(initial=0.0))
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class SuppressionRisks(AttributeRisks):
     """Risks with the suppressed people."""
 
@@ -127,7 +127,7 @@ class SuppressionRisks(AttributeRisks):
         return _exact_ratio(self.parting.chance, self.group, self.value)
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class SuppressionLinks(LinkageChances):
     """Probabilities of linking with the suppressed people, by group and sensitive value.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.engine.column_types import StoredColumn, TypeFamily
 from rrpolicy.engine.quoting import identifier
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.protocol import MULTIPLICITY
 
 if TYPE_CHECKING:
@@ -19,8 +20,7 @@ MAX_COUNTED_RECORDS = 10**10
 WHOLE = "whole numbers from 0 on, the records that each row stands for"
 
 
-@frozen
-class CountsRelation:
+class CountsRelation(Struct, frozen=True):
     """A table of counts as read.
 
     Attributes:

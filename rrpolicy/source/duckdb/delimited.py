@@ -17,10 +17,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.quoting import identifier, literal, read_csv
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.source.duckdb.files import shown_name
 from rrpolicy.source.duckdb.missing import with_missing_as_null
@@ -36,8 +37,7 @@ MAX_FIELD_BYTES = 1 << 30
 """The most characters of a field that are counted; Python's default limit is 128 Ki."""
 
 
-@frozen
-class CsvTextFile:
+class CsvTextFile(Struct, frozen=True):
     """A file of UTF-8 text that begins with its header, packed by gzip or not."""
 
     path: str

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, time
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Value, same_category
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.quoting import identifier, literal, sql_list
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import Attribute
 from rrpolicy.policy.tree.problems import toml_value
 
@@ -26,8 +27,7 @@ LISTED = 64
 """Domains up to this size are looked up in a list for each record; larger ones by a join after grouping."""
 
 
-@frozen
-class AttributeEncoding:
+class AttributeEncoding(Struct, frozen=True):
     """One attribute's encoding.
 
     Attributes:
@@ -73,8 +73,7 @@ def _domain_code_sql(how: DomainComparison, found: str) -> str:
     return f"({sql_list(how.places, 'INTEGER')})[{found}]"
 
 
-@frozen
-class GroupingEncoding:
+class GroupingEncoding(Struct, frozen=True):
     """An encoding for grouping only, of text with few categories: the engine then counts in an array.
 
     Attributes:
@@ -133,8 +132,7 @@ def category_code(attribute: Attribute, category: Value | None, otherwise: int) 
     return otherwise if category is None or attribute.domain is None else domain_position(attribute.domain, category)
 
 
-@frozen
-class DomainComparison:
+class DomainComparison(Struct, frozen=True):
     """A comparison of a column with its domain.
 
     Attributes:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec import Struct
+
 from rrpolicy.errors import DataError, Problem, RefusedError
-from rrpolicy.frozen_dataclass import frozen
 
 _MAGIC = frozenset("*?[")
 MOST_FILES = 10_000
@@ -18,8 +19,7 @@ _MOST_ENTRIES = 1_000_000
 """The most names that a glob may inspect."""
 
 
-@frozen
-class Pinned:
+class Pinned(Struct, frozen=True):
     """The files of a table as they were when it was opened.
 
     Attributes:

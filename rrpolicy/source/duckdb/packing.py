@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.engine.arrays import as_numpy, number_array, take_values
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.source.duckdb.encoding import NULL_CODE
 
 if TYPE_CHECKING:
@@ -24,8 +25,7 @@ _MOST = 2**63
 _LISTED = 1 << 16  # numbers whose digits are listed once: they stay in the cache
 
 
-@frozen
-class PackedCodes:
+class PackedCodes(Struct, frozen=True):
     """Codes packed into one number.
 
     Attributes:

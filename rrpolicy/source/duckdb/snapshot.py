@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
+from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.engine.arrays import typed_array
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import double_bits_sql, doubles_from_sortable, identifier, sortable_integer_sql
-from rrpolicy.frozen_dataclass import frozen
+from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Reading
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
 from rrpolicy.source.duckdb.encoding import AttributeEncoding, encode, grouping_encoding, released_column_type
@@ -139,7 +140,7 @@ class Held(Protocol):
         ...
 
 
-@frozen(slots=False)
+@dataclass(frozen=True)
 class TableSnapshot:
     """One pinned state of a table in DuckDB; a `Snapshot`.
 
@@ -389,8 +390,7 @@ def open_records_or_counts(  # noqa: PLR0917 each is another thing
     return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
 
 
-@frozen
-class _StatementParts:
+class _StatementParts(Struct, frozen=True):
     """The parts of a statement, under names of ours: keys k0, k0_null, …, packed codes p0, …, carried columns c0, ….
 
     Attributes:

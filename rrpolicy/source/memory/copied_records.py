@@ -11,10 +11,11 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import Struct
+
 from rrpolicy.engine.column_types import StoredColumn
 from rrpolicy.engine.errors import translate_error
 from rrpolicy.errors import DataError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.model import PLAIN, Reading
 from rrpolicy.source.duckdb.missing import with_missing_as_null
 from rrpolicy.source.duckdb.snapshot import Held, open_records_or_counts
@@ -38,8 +39,7 @@ TWICE = 2
 """The largest ratio of the copy's bytes to the table's."""
 
 
-@frozen
-class CopyState:
+class CopyState(Struct, frozen=True):
     """The state of a private copy."""
 
     def unchanged(self) -> None:
@@ -101,8 +101,7 @@ def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatch
     return int(connection.execute(f"SELECT count(*) FROM {HELD}").fetchall()[0][0])
 
 
-@frozen
-class MemorySource:
+class MemorySource(Struct, frozen=True):
     """Opens one table in memory; a `Source`."""
 
     schemes: ClassVar[tuple[str, ...]] = (MEMORY_SCHEME, TUNING_SCHEME)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
 
-from rrpolicy.frozen_dataclass import frozen
+from msgspec import Struct, field
+
 from rrpolicy.policy.folder.root import counts_uri
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME, CountedTable, Table, table_kind
 
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Source
 
 
-@frozen
-class InputTable:
+class InputTable(Struct, frozen=True):
     """A table named or passed by the caller.
 
     Attributes:

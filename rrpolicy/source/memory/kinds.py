@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from msgspec import Struct
+
 from rrpolicy.errors import DataError, PolicyError, Problem
-from rrpolicy.frozen_dataclass import frozen
 from rrpolicy.policy.folder.root import split_counts_uri
 
 if TYPE_CHECKING:
@@ -25,8 +26,7 @@ class ArrowStream(Protocol):
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 
-@frozen
-class CountedTable:
+class CountedTable(Struct, frozen=True):
     """A table of distinct rows with counts.
 
     Attributes:

@@ -8,7 +8,6 @@ the clusters, and who leaves out the weights.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +16,7 @@ import pytest
 from scipy.stats import binom
 
 from rrpolicy.estimate.release import Release
+from rrpolicy.frozen import replace
 
 from .conftest import sample
 

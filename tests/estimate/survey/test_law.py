@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rrpolicy.estimate.opening import open_release
+from rrpolicy.frozen import replace
 
 VILLAGES = {
     "a": ([("yes", 2, 3.0)], 1 / 2),

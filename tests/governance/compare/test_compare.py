@@ -7,7 +7,6 @@ import random
 import re
 import shutil
 import stat
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure, Standing, Verdict
+from rrpolicy.frozen import replace
 from rrpolicy.governance.compare.comparison import CandidateComparison, CandidateOutcome, CandidateResult
 from rrpolicy.reports.alternatives import ComparisonQuantity
 from rrpolicy.utility.distances import TotalVariation

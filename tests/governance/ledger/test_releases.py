@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 from collections import Counter, defaultdict
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -18,6 +17,7 @@ import pytest
 import rrpolicy
 from rrpolicy.bundle.staging import Staging
 from rrpolicy.errors import RefusedError
+from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.ledger_file import lock_ledger, read_ledger
 from tests.governance.ledger.office import DROP_ROOM, KEEP, LEDGER, PRAM, ROOMS, Office, people, privacy, standing
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
+from rrpolicy.frozen import replace
 from rrpolicy.plugin import Identity, MatrixDecoder, Retention
 from rrpolicy.testing import check_axis
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from rrpolicy.frozen import replace
 from rrpolicy.plugin import (
     MULTIPLICITY,
     Basis,

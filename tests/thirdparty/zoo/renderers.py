@@ -7,9 +7,9 @@ import itertools
 import json
 import re
 import textwrap
-from dataclasses import replace
 from typing import Any
 
+from rrpolicy.frozen import replace
 from rrpolicy.plugin import Report, visible
 from rrpolicy.testing import check_renderer
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from rrpolicy.frozen import replace
 from rrpolicy.plugin import PLAIN, DataError, Problem, Reading, Snapshot, encoded, pin
 from rrpolicy.plugin.types import Units
 from rrpolicy.testing import check_source, open_policy, policy_text

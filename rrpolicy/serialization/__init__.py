@@ -1,1 +1,0 @@
-"""Dataclasses as JSON documents, and back."""
