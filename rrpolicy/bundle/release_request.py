@@ -46,6 +46,7 @@ from rrpolicy.planning.series import SeriesState
 from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
+from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization import record
@@ -54,7 +55,6 @@ from rrpolicy.source.opening import open_original
 from rrpolicy.source.tuning_source import open_tuning_table
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.protection.result import ReleaseProtection
     from rrpolicy.source.protocol import Original
 
 log = logging.getLogger("rrpolicy")

@@ -49,8 +49,8 @@ class Channel(ABC):
     """Pr(released | original), as data: hashed, reviewed, drawn from, assessed, published and decoded.
 
     A frozen dataclass is written and read by its fields, which may be text, numbers, fractions, enumerations, tuples
-    and mappings of these, and dataclasses of such fields; one with `metadata=AUDIT` is not published, and needs a
-    default.
+    and mappings of these, and dataclasses of such fields. A field that the class variable `audit_only` lists is not
+    published, and needs a default.
 
     Attributes:
         kind: its name in documents, such as `acme.sample`; `rrpolicy_channels` offers the class by it.
