@@ -95,10 +95,14 @@ def run() -> list[Ratio]:
 
 
 def _search(attributes: Any, tests: Any, counted: Any, suppression: float) -> None:
-    from rrpolicy.optimize.recode.class_tests import attribute_levels
-    from rrpolicy.optimize.recode.rollup import LatticeTables
+    from rrpolicy.optimize.recode.class_tests import label_numbers
+    from rrpolicy.optimize.recode.rollup import GeneralisationLevels, LatticeTables
 
-    rolled = LatticeTables(tuple(attribute_levels(a) for a in attributes), counted)
+    ladders = (
+        GeneralisationLevels(a.attribute.name, tuple(label_numbers(a.levels[j]) for j in a.chosen), a.chosen)
+        for a in attributes
+    )
+    rolled = LatticeTables(tuple(ladders), counted)
     weights = np.full(len(attributes), 1 / len(attributes))
     search = LatticeSearch(rolled, tests.tests, GeneralisationLoss("ncp", rolled, weights), int(suppression * RECORDS))
     assert search.best() is not None
