@@ -63,6 +63,13 @@ class _FirstWord:
         return type(words[0] if isinstance(words, tuple) else words)
 
 
+class _Items:
+    """`Mapping` of an argument: the function itself refuses items, and names them."""
+
+    def __getitem__(self, items: Any) -> type:
+        return Mapping
+
+
 _SEVERAL: Any = _tested("Iterable", lambda v: isinstance(v, Iterable) and not isinstance(v, (str, bytes, Mapping)))
 _OWN = ("Release", "Condition", "Policy", "PlannedRelease", "Questionnaire", "VerificationLevel")
 _ALIASES: Mapping[str, str] = {
@@ -83,7 +90,8 @@ _NAMED: dict[str, Any] = {
     "os": SimpleNamespace(PathLike=os.PathLike),
     "Literal": _FirstWord(),
     **dict.fromkeys(("Sequence", "Iterable", "tuple"), _SEVERAL),
-    **{kind.__name__: kind for kind in (Fraction, date, Mapping)},
+    "Mapping": _Items(),
+    **{kind.__name__: kind for kind in (Fraction, date)},
     **{name: _named(name) for name in _OWN},
     "Callable": Callable,
 }

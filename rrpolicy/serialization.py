@@ -259,7 +259,8 @@ def json_schema(kind: Any, title: str) -> dict[str, Any]:
     named = {name.removesuffix(_TAGGED): _in_order(named[name]) for name in sorted(named)}
     draft = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_in_order(whole), "title": title}
     text = json.dumps(draft | ({"$defs": named} if named else {}))
-    return json.loads(re.sub(rf'("#/\$defs/\w+){_TAGGED}"', r'\1"', text))  # type: ignore[no-any-return]
+    text = re.sub(rf'("#/\$defs/\w+){_TAGGED}"', r'\1"', text)
+    return json.loads(re.sub(r'"enum": \[("[^"]*"|\d+)\]', r'"const": \1', text))  # type: ignore[no-any-return]
 
 
 def _in_order(schema: dict[str, Any]) -> dict[str, Any]:

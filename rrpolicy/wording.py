@@ -47,8 +47,9 @@ _NAMED = 8
 
 
 def verdict_word(verdict: str) -> str:
-    """Return the word for a verdict as documents name it."""
-    return VERDICT_WORDS[None if verdict == MEASURED else Verdict(verdict)]
+    """Return the word for a verdict as documents name it; another text as it is, such as a plugin's."""
+    known: dict[str, Verdict | None] = {MEASURED: None, **{each.value: each for each in Verdict}}
+    return VERDICT_WORDS[known[verdict]] if verdict in known else verdict
 
 
 def requirement_title(finding: Finding) -> str:

@@ -230,7 +230,7 @@ def test_the_schema_describes_what_is_written() -> None:
     assert (schema["title"], schema["required"], schema["additionalProperties"]) == ("a title", ["digest"], False)
     assert part["required"] == ["schema", "double", "from", "colour"]
     assert part["properties"]["from"] == {"type": "integer", "description": "the smaller end."}
-    assert part["properties"]["schema"] == {"enum": ["counted/1"]}
+    assert part["properties"]["schema"] == {"const": "counted/1"}
     for wrong in ({"parts": [{}], "digest": ""}, {"digest": 1}, {"digest": "", "more": 1}):
         assert faults(wrong, Sealed)
         with pytest.raises(jsonschema.ValidationError):

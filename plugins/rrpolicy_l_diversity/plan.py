@@ -17,7 +17,6 @@ from rrpolicy.plugin import (
     Task,
     exact,
     figure,
-    plain_number,
     replace,
 )
 from rrpolicy.plugin.solve import (
@@ -30,6 +29,7 @@ from rrpolicy.plugin.solve import (
     tuple_suppression,
     with_few_suppressed,
 )
+from rrpolicy.plugin.text import plain_number
 from rrpolicy_l_diversity.layout import (
     GeneralisationLayout,
     GeneralisationOptions,

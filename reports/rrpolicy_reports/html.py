@@ -6,17 +6,8 @@ from functools import cache
 
 from jinja2 import Environment
 
-from rrpolicy.plugin import (
-    Report,
-    figure,
-    inline_style,
-    matrix_probability,
-    percent,
-    sentence,
-    template_environment,
-    used_share,
-    verdict_word,
-)
+from rrpolicy.plugin import Report, figure, percent, template_environment
+from rrpolicy.plugin.text import inline_style, matrix_probability, sentence, used_share, verdict_word
 from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}

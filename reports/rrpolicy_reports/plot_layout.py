@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rrpolicy.plugin import nice_step, tick_label, two_digits
+from rrpolicy.plugin import nice_step
+from rrpolicy.plugin.text import tick_label, two_digits
 
 SHADES = 20
 HEIGHT = 160

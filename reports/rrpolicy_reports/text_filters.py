@@ -9,7 +9,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from rrpolicy.plugin import sentence, visible
+from rrpolicy.plugin import visible
+from rrpolicy.plugin.text import sentence
 
 QUOTED = re.compile(r"`([^`]+)`")
 NUMBER = re.compile(r"[−<>]? ?[\d,.]+( %| × 10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?|–")

@@ -86,15 +86,9 @@ from rrpolicy.privacy.model import (
 )
 from rrpolicy.numbers import (
     figure as figure,
-    matrix_probability as matrix_probability,
     percent as percent,
-    plain_number as plain_number,
-    tick_label as tick_label,
-    two_digits as two_digits,
-    used_share as used_share,
 )
 from rrpolicy.report import Renderer as Renderer, Report as Report, Section as Section
-from rrpolicy.wording import sentence as sentence, verdict_word as verdict_word
 from rrpolicy.source.duckdb.files import pin as pin
 from rrpolicy.source.memory.copied_records import encoded as encoded
 from rrpolicy.source.protocol import (
@@ -104,5 +98,5 @@ from rrpolicy.source.protocol import (
     Source as Source,
 )
 from rrpolicy.escaping.printable import visible as visible
-from rrpolicy.escaping.templates import inline_style as inline_style, template_environment as template_environment
+from rrpolicy.escaping.templates import template_environment as template_environment
 from rrpolicy.utility.metric import UtilityMetric as UtilityMetric

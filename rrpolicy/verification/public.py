@@ -235,7 +235,7 @@ def _restated_requirements(side: PublicFolder) -> tuple[StatedRequirement, ...]:
 
 def _check_questionnaire(log: Log, side: PublicFolder) -> None:
     """Check that the questionnaire is the one named, randomises by the channel, and describes that correctly."""
-    document = read_sealed_record(log, side.folder / QUESTIONNAIRE, Questionnaire.schema)
+    document = read_sealed_record(log, side.folder / QUESTIONNAIRE, Questionnaire)
     if document is None:
         return
     asked, manifest = Questionnaire.from_json(document, side.registry), side.manifest

@@ -26,7 +26,7 @@ TOLERANCE = 1e-9
 """Relative; recomputed doubles may differ in their last digits between machines."""
 
 
-def read_checked_record(log: Log, path: Path, kind: Any) -> dict[str, Any] | None:
+def read_checked_record(log: Log, path: Path, kind: type[Any]) -> dict[str, Any] | None:
     """Read a record of a class; check its schema, every field at any depth, and its bytes; None if it is unreliable."""
     document, name, schema = read_document(path), path.name, kind.schema
     found = document.get("schema")
@@ -41,7 +41,7 @@ def read_checked_record(log: Log, path: Path, kind: Any) -> dict[str, Any] | Non
     return document
 
 
-def read_sealed_record(log: Log, path: Path, kind: Any) -> dict[str, Any] | None:
+def read_sealed_record(log: Log, path: Path, kind: type[Any]) -> dict[str, Any] | None:
     """Read a record with its own digest, as `read_checked_record` does, and check that digest."""
     document, name = read_checked_record(log, path, kind), path.name
     if document is not None:

@@ -210,7 +210,7 @@ def test_what_is_declared_reaches_every_document(policy, capsys):
         text = Path("bundle", page).read_text()
         assert "accredited researchers" in text
         assert "waived until 2027-01-31 by data protection officer" in text
-        assert "One utility requirement is not met and waived" in text
+        assert "1 utility requirement is not met and waived" in text
 
 
 def test_an_approval_makes_no_plan_stale_and_changes_no_number(policy, capsys):

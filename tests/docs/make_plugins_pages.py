@@ -18,6 +18,7 @@ from types import MappingProxyType
 import rrpolicy.plugin
 import rrpolicy.plugin.engines
 import rrpolicy.plugin.solve
+import rrpolicy.plugin.text
 import rrpolicy.plugin.types
 import rrpolicy.testing
 from rrpolicy import hookspecs
@@ -57,7 +58,7 @@ WRITTEN = (
     *("Policy", "Attribute", "Role", "Problem"),
 )
 """What authors write, fill or are handed, told with its members."""
-MODULES = (rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.types)
+MODULES = (rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.text, rrpolicy.plugin.types)
 SECTION = re.compile(r"^(Args|Returns|Raises|Attributes|Yields|References):$")
 
 

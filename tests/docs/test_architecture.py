@@ -12,7 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "rrpolicy"
 MAP = (ROOT / "docs" / "explanation" / "architecture.md").read_text()
-MOST = 16
+MOST, MOST_AT_THE_TOP = 16, 20
+"""Modules of a room; a module of the package itself is a room of one file."""
 
 
 def rooms():
@@ -39,8 +40,9 @@ def test_every_room_is_on_the_map():
 
 def test_no_room_is_crowded():
     for room in [Path(), *rooms()]:
+        most = MOST if room.parts else MOST_AT_THE_TOP
         modules = [f for f in (PACKAGE / room).glob("*.py") if f.name != "__init__.py"]
-        assert len(modules) <= MOST, room
+        assert len(modules) <= most, room
 
 
 def test_no_two_classes_have_one_name():

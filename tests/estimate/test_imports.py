@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 CONTRACT = "estimates are free of the core"
 ALLOWED = {
-    "argument_types",
+    "annotations",
     "canonical_json",
     "channels",  # decoders, columns of tables
     "concurrency",
@@ -26,12 +26,13 @@ ALLOWED = {
     "estimate",
     "finding",
     "formats",
-    "frozen_dataclass",
+    "frozen",
     "manifest",
+    "numbers",
     "plotting",
     "plugin_errors",
     "plugin_spec",
-    "report_blocks",
+    "report",  # sections of a channel
     "safe_io",
     "schemas",
     "serialization",

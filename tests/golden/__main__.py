@@ -230,11 +230,19 @@ def public_names() -> Iterator[str]:
     import rrpolicy.plugin
     import rrpolicy.plugin.engines
     import rrpolicy.plugin.solve
+    import rrpolicy.plugin.text
     import rrpolicy.plugin.types
     import rrpolicy.testing
     from rrpolicy import hookspecs
 
-    modules = [rrpolicy, rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.types]
+    modules = [
+        rrpolicy,
+        rrpolicy.plugin,
+        rrpolicy.plugin.engines,
+        rrpolicy.plugin.solve,
+        rrpolicy.plugin.text,
+        rrpolicy.plugin.types,
+    ]
     for module in [*modules, rrpolicy.testing]:
         for name in module.__all__:
             yield f"{module.__name__}.{name}{signature(getattr(module, name))}"

@@ -23,7 +23,8 @@ MODULES = {
     "rrpolicy.plugin": 90,
     "rrpolicy.plugin.engines": 16,
     "rrpolicy.plugin.solve": 32,
-    "rrpolicy.plugin.types": 90,
+    "rrpolicy.plugin.text": 16,
+    "rrpolicy.plugin.types": 91,
 }
 """How many names each may have."""
 ANALYSTS = {("rrpolicy.estimate.release", "Release")}
@@ -78,7 +79,7 @@ def test_no_name_of_a_version_went_away():
 
 def test_nothing_heavy_is_loaded_before_it_is_asked_for():
     code = (
-        "import sys, rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.types\n"
+        "import sys, rrpolicy.plugin, rrpolicy.plugin.engines, rrpolicy.plugin.solve, rrpolicy.plugin.text, rrpolicy.plugin.types\n"
         "assert not {'numpy', 'duckdb', 'pydantic', 'rrpolicy.policy.model'} & set(sys.modules)\n"
         "from rrpolicy.plugin import Attribute\n"
         "assert 'rrpolicy.policy.model' in sys.modules and 'numpy' not in sys.modules\n"

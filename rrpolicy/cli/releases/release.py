@@ -64,7 +64,7 @@ def command(
             found = api.release(what, out, **options)
         except RequirementError:
             if page is not None and what.suffix != ".json":
-                api.preview(what, page, **shared(options, PreviewOptions), progress=report)
+                api.preview(what, page, **shared(options, PreviewOptions))
             elif page is not None:
                 api.render(what, out=page)
             raise

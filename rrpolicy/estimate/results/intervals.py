@@ -346,9 +346,6 @@ def _evaluate_quadratic(quadratic: Array, r: Array) -> Array:
     return np.asarray(quadratic[0] - 2 * r * quadratic[1] + r**2 * quadratic[2])
 
 
-_SMALLEST = 0.001
-
-
 def p_values(estimates: Array, errors: Array, degrees: float = math.inf) -> Array:
     """Return (rows,) p-values of two-sided tests that what is estimated is 0; NaN where there is no standard error.
 
@@ -368,16 +365,3 @@ def holm(p: Array) -> Array:
     out = np.full(len(p), math.nan)
     out[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
     return out
-
-
-def format_p(p: float) -> str:
-    """Return a p-value as people write it: three decimals, `<0.001` below that, `-` where there is none."""
-    if math.isnan(p):
-        return "-"
-    return f"<{_SMALLEST}" if p < _SMALLEST else f"{p:.3f}"
-
-
-def describe_p(p: float, name: str = "p") -> str:
-    """Return a p-value in a sentence, such as `p = 0.042` or `p < 0.001`."""
-    told = format_p(p)
-    return f"{name} < {told[1:]}" if told.startswith("<") else f"{name} = {told}"

@@ -27,10 +27,10 @@ from rrpolicy.estimate.association.independence import chi_square_tail, released
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.invert.simplex import matrix_of
 from rrpolicy.estimate.results.html import fragment, rows
-from rrpolicy.estimate.results.intervals import describe_p
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.frozen import replace
+from rrpolicy.numbers import p_value_equation, plain_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,7 +158,7 @@ def _format_computed(released: Mapping[str, float]) -> str:
     def shown(name: str, value: float) -> str:
         if not math.isfinite(value):
             return f"{name} = undefined"
-        return describe_p(value, name) if name == "p_value" else f"{name} = {value:.4g}"
+        return p_value_equation(value, name) if name == "p_value" else f"{name} = {plain_number(value, 4)}"
 
     return ", ".join(shown(name, value) for name, value in released.items())
 

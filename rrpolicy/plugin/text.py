@@ -1,0 +1,14 @@
+"""Numbers, verdicts and styles as text, for renderers and messages of plugins.
+
+`text.pyi` beside it is the list, as of `rrpolicy.plugin`.
+"""
+
+from __future__ import annotations
+
+from rrpolicy.plugin import _stub_exports
+
+__all__, __getattr__ = _stub_exports(__file__, globals())
+
+
+def __dir__() -> list[str]:
+    return __all__
