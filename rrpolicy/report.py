@@ -23,8 +23,8 @@ class Fact(Struct, frozen=True):
     """A name with its value, as text.
 
     Attributes:
-        name: what is told
-        value: what it is
+        name: name of the fact.
+        value: its value.
     """
 
     name: str
@@ -35,13 +35,13 @@ class Section(Struct, frozen=True):
     """A mechanism's own part: paragraphs, facts and a table.
 
     Attributes:
-        title: its heading
-        paragraphs: plain text
-        facts: names with values
-        header: column heads of the table
-        table: rows of the table
-        bars: a share for each row of the table, to be drawn beside it; or none
-        shares: what the shares are of: the head of their column
+        title: heading.
+        paragraphs: plain text.
+        facts: names with values.
+        header: column heads of the table.
+        table: rows of the table.
+        bars: share for each row of the table, drawn next to it; may be empty.
+        shares: head of the column of shares: the quantity that they are shares of.
     """
 
     title: str
@@ -54,15 +54,15 @@ class Section(Struct, frozen=True):
 
 
 class CompanionRow(Struct, frozen=True):
-    """A number that must be read beside a finding.
+    """A measure related to a finding, to be read with it.
 
     Attributes:
-        name: what is measured
-        value: formatted, with its standard error if it is an estimate
-        standing: exact, upper bound or estimate
-        meaning: what the number says, in plain words
-        of: the value that it is of; empty for the finding as a whole
-        given: ids of the derived statistics that it is conditional on
+        name: name of the measure.
+        value: formatted number, with its standard error if it is an estimate.
+        standing: exact, upper bound or estimate.
+        meaning: meaning of the number, in plain words.
+        of: value that the number applies to; empty for the finding as a whole.
+        given: ids of the derived statistics that the number is conditional on.
     """
 
     name: str
@@ -74,14 +74,14 @@ class CompanionRow(Struct, frozen=True):
 
 
 class Tile(Struct, frozen=True):
-    """One of the three answers that head the page, in plain words.
+    """One of the three key figures at the head of the page, in plain words.
 
     Attributes:
-        name: what is answered
-        figure: the worst number for anybody, in words
-        meaning: what it says, and of whom; names stand between backticks
-        limited: whether the policy limits this number; empty where that is no question
-        tone: open: a reader would call it disclosure, and the policy does not limit it
+        name: question that the figure concerns.
+        figure: worst number for any person, in words.
+        meaning: meaning of the figure, and the people that it applies to; names are in backticks.
+        limited: sentence on the policy's limit for this number; empty if no limit is possible.
+        tone: `open` if a reader would call the number a disclosure and the policy does not limit it.
     """
 
     name: str
@@ -92,21 +92,22 @@ class Tile(Struct, frozen=True):
 
 
 class RiskRow(Struct, frozen=True):
-    """What an attacker attains of one risk, without the release and with it (audit page only).
+    """An attacker's success for one risk, without the release and with it (audit page only).
 
     Attributes:
-        name: which risk: reading a column, or finding a person's record
-        grade: the grade of this risk
-        before: share of people read rightly, or found, without the release
-        statistics: the same, with statistics of people who agree in the quasi-identifiers; None of finding
-        after: the same, with the released records
-        record: the same, for an attacker who knows which record is a person's; None of finding
-        told: these numbers in a sentence
-        worst: the same for the person worst off, in a sentence
-        certain: of how many people the attacker is certain, in a sentence
-        rule: the rule that decided the grade, with its number
-        brief: the average and the worst, without and with the release
-        known: the same if the record is known; empty of finding
+        name: name of the risk: reading a column, or finding a person's record.
+        grade: grade of this risk.
+        before: share of people whose value is read correctly, or whose record is found, without the release.
+        statistics: the same, given statistics of people with the same quasi-identifiers; None for finding a
+            record.
+        after: the same, given the released records.
+        record: the same, for an attacker who knows which record is the person's; None for finding a record.
+        told: these numbers in a sentence.
+        worst: the same for the person at highest risk, in a sentence.
+        certain: number of people about whom the attacker is certain, in a sentence.
+        rule: rule that decided the grade, with its number.
+        brief: average and worst case, without and with the release.
+        known: the same if the attacker knows the record; empty for finding a record.
     """
 
     name: str
@@ -124,14 +125,14 @@ class RiskRow(Struct, frozen=True):
 
 
 class ProtectionPanel(Struct, frozen=True):
-    """How strong a release is (audit page only).
+    """Protection of a release against an attacker (audit page only).
 
     Attributes:
-        grade: of the release as a whole
-        tone: good only where the grade is strong, a requirement limits something and nothing is assumed
-        heading: the grade in sentences, with what it does not show
-        rule: the rule that decided the grade, with its number
-        rows: reading each sensitive column, then finding a record
+        grade: grade of the release as a whole.
+        tone: `good` only if the grade is strong, a requirement limits a risk and nothing is assumed.
+        heading: grade in sentences, with the limitations that it does not show.
+        rule: rule that decided the grade, with its number.
+        rows: reading of each sensitive column, then finding of a record.
     """
 
     grade: Literal["strong", "limited", "weak", "none"]
@@ -142,11 +143,11 @@ class ProtectionPanel(Struct, frozen=True):
 
 
 class LimitLine(Struct, frozen=True):
-    """A limit that a histogram is read against.
+    """A limit drawn in a histogram.
 
     Attributes:
-        at: the limit
-        of: the values that it is of; empty for all
+        at: the limit.
+        of: values that it applies to; empty for all.
     """
 
     at: float
@@ -154,15 +155,15 @@ class LimitLine(Struct, frozen=True):
 
 
 class Histogram(Struct, frozen=True):
-    """How a risk is spread over people (audit page only).
+    """Distribution of a risk across people (audit page only).
 
     Attributes:
-        quantity: what is spread, in words
-        edges: len(people) + 1 increasing bounds; the first bin is closed at both ends
-        people: people in each bin, in the release
-        before: the same for the untouched table, where it is known
-        top: the groups at the top: description, value, people
-        limits: the limits of what is spread; none where the requirement limits another number
+        quantity: name of the risk, in words.
+        edges: len(people) + 1 increasing bounds; the first bin is closed at both ends.
+        people: number of people in each bin, in the release.
+        before: the same for the unmodified table; None if unknown.
+        top: highest-risk groups: description, value, people.
+        limits: limits of the quantity; empty if the requirement limits another number.
     """
 
     quantity: str
@@ -174,32 +175,32 @@ class Histogram(Struct, frozen=True):
 
 
 class FindingRow(Struct, frozen=True):
-    """One requirement, as the page shows it. Numbers are formatted; the exact ones stand in findings.json.
+    """One requirement as shown on the page. Numbers are formatted; findings.json has the exact ones.
 
     Attributes:
-        model: the privacy model's name, as in the policy
-        requirement: the requirement with its limit
-        verdict: holds, fails, undecided; or measured, where there is no limit
-        achieved: the number achieved; None where this page may not show it, or nothing was achieved
-        standing: exact, upper bound or estimate
-        limit: the limit, exact; None where there is none
-        margin: how far the achieved number is from the limit
-        basis: the least that recomputes the number: policy, channel, release or original
-        adversary: which attacker the number is of, in a sentence
-        assumptions: what this finding assumes
-        companions: related measures
-        not_covered: what the requirement does not say, in plain words
-        histogram: how the risk is spread over people (audit page only)
-        groups_over: equivalence classes over the limit (audit page only)
-        people_over: people in them (audit page only)
-        reference: where the formula stands
-        assessor: who computed it
-        place: where the policy asks for it; the audit page names the file, which may be one that is extended
-        achieved_of: `attribute = value` of which the number achieved is, where it is of one alone
-        given: ids of the derived statistics that the finding is conditional on
-        promise: the requirement as a sentence for people; empty if its model says none
-        used: share of the limit that is used up: 1 at the limit, more where it is missed; None if unknown
-        by_limit: where values have limits of their own, for each limit the value nearest to it, with both numbers
+        model: name of the privacy model, as in the policy.
+        requirement: requirement with its limit.
+        verdict: satisfied, failed or undecided; measured if there is no limit.
+        achieved: achieved number; None if this page may not show it, or no number was achieved.
+        standing: exact, upper bound or estimate.
+        limit: exact limit; None if there is no limit.
+        margin: distance of the achieved number from the limit.
+        basis: smallest input that recomputes the number: policy, channel, release or original.
+        adversary: attacker that the number applies to, in a sentence.
+        assumptions: assumptions of this finding.
+        companions: related measures.
+        not_covered: limitations of the requirement, in plain words.
+        histogram: distribution of the risk across people (audit page only).
+        groups_over: number of equivalence classes over the limit (audit page only).
+        people_over: number of people in these classes (audit page only).
+        reference: source of the formula.
+        assessor: assessor that computed the finding.
+        place: place in the policy; the audit page names the file, which may be one that the policy extends.
+        achieved_of: `attribute = value` of the achieved number, if it applies to one value alone.
+        given: ids of the derived statistics that the finding is conditional on.
+        promise: requirement as a sentence for readers; empty if the model has no such sentence.
+        used: used share of the limit: 1 at the limit, more if it is missed; None if unknown.
+        by_limit: if values have separate limits: for each limit the value nearest to it, with both numbers.
     """
 
     model: str
@@ -228,12 +229,12 @@ class FindingRow(Struct, frozen=True):
 
 
 class MatrixPanel(Struct, frozen=True):
-    """A transition matrix as a heat map: `rows[u][v]` = Pr(released u | original v); every column adds to 1.
+    """A transition matrix as a heat map: `rows[u][v]` = Pr(released u | original v); every column sums to 1.
 
     Attributes:
-        released: the released categories, one a row
-        original: the original categories, one a column
-        rows: probabilities, (released, original)
+        released: released categories, one per row.
+        original: original categories, one per column.
+        rows: probabilities, (released, original).
     """
 
     released: tuple[str, ...]
@@ -242,21 +243,21 @@ class MatrixPanel(Struct, frozen=True):
 
 
 class AttributePanel(Struct, frozen=True):
-    """One released attribute: how it was treated.
+    """Treatment of one released attribute.
 
     Attributes:
-        name: in the original table
-        released_as: in the released table
-        role: quasi-identifier, sensitive or insensitive
-        treatment: randomised by retention, by a matrix, released as it is, …
-        origin: fixed by the policy, solved, or chosen from the data
-        parameters: probabilities, with the exact fraction
-        matrix: None where nothing is randomised, or it is too big to read
-        domain: declared by the policy, or observed in the data; and how many categories
-        reason: why it is released as it is, in the policy's words; empty if it is not
-        change: what becomes of its values, in a few words
-        changed: share of values that another one is released for, of the category it is least likely for and of
-            the one it is likeliest for; None where nothing is exchanged by chance
+        name: column of the original table.
+        released_as: column of the released table.
+        role: quasi-identifier, sensitive or insensitive.
+        treatment: randomised by retention, randomised by a matrix, released unmodified, …
+        origin: origin of the parameters: fixed by the policy, solved, or chosen from the data.
+        parameters: probabilities, with the exact fraction.
+        matrix: transition matrix; None if nothing is randomised, or the matrix is too large to read.
+        domain: declared by the policy or observed in the data, with the number of categories.
+        reason: the policy's reason for an unmodified release; empty if the attribute is modified.
+        change: effect on its values, in a few words.
+        changed: share of values replaced by another: of the category least likely to be replaced, and of the
+            one most likely to be; None if no values are exchanged at random.
     """
 
     name: str
@@ -276,13 +277,13 @@ class MarginalRow(Struct, frozen=True):
     """One category: shares of the original (audit), of the release, and reconstructed with its interval.
 
     Attributes:
-        category: the category
-        original: share of the original table, rounded (audit page only)
-        released: share of the released table, as it stands there; None where the category cannot be released
-        estimate: share reconstructed from the release; may lie outside [0, 1]
-        low: lower end of the interval
-        high: upper end of the interval
-        remark: why the interval is to be read with care
+        category: the category.
+        original: share of the original table, rounded (audit page only).
+        released: uncorrected share of the released table; None if the category cannot be released.
+        estimate: share reconstructed from the release; may lie outside [0, 1].
+        low: lower end of the interval.
+        high: upper end of the interval.
+        remark: reason to read the interval with care.
     """
 
     category: str
@@ -298,13 +299,13 @@ class MarginalPanel(Struct, frozen=True):
     """The one-way table of an attribute.
 
     Attributes:
-        attribute: the released column
-        level: of the intervals, such as 0.95; 1 where they are limits that are certain
-        rows: in the order of the domain
-        remark: what else there is to say of it
-        left_out: categories not shown: the rarest in the release
-        of: what the rows are: categories; released labels of a generalised column, whose shares are exact; or
-            the categories inside these labels, with limits that are certain
+        attribute: released column.
+        level: confidence level of the intervals, such as 0.95; 1 if they are certain limits.
+        rows: one per category, in the order of the domain.
+        remark: remark on the whole table.
+        left_out: number of categories not shown: the rarest in the release.
+        of: content of the rows: categories; released labels of a generalised column, with exact shares; or
+            the categories inside these labels, with certain limits.
     """
 
     attribute: str
@@ -319,17 +320,17 @@ class UtilityRow(Struct, frozen=True):
     """A utility metric: expected (may gate), and realised (audit page only, never gates).
 
     Attributes:
-        metric: its name
-        attributes: over which attributes
-        expected: the expectation over draws; None where this page may not show it
-        standing: of the expectation: exact, upper bound or estimate
-        limit: the most, or the least, it may be; None where nothing is asked
-        verdict: holds, fails or undecided; None where nothing is asked
-        realised: what this draw attained (audit page only)
-        meaning: what the number says
-        waived: until when, by whom and why it may stay unmet; None if nobody waives it
-        companions: numbers that must be read beside the expectation (audit page only)
-        used: as of a requirement
+        metric: name of the metric.
+        attributes: attributes that the metric covers.
+        expected: expectation over draws; None if this page may not show it.
+        standing: standing of the expectation: exact, upper bound or estimate.
+        limit: maximum or minimum; None if nothing is required.
+        verdict: satisfied, failed or undecided; None if nothing is required.
+        realised: realised value of this draw (audit page only).
+        meaning: meaning of the number.
+        waived: end, approver and reason of the waiver; None if the metric is not waived.
+        companions: related measures of the expectation (audit page only).
+        used: used share of the limit, as for a requirement.
     """
 
     metric: str
@@ -346,15 +347,15 @@ class UtilityRow(Struct, frozen=True):
 
 
 class PairPanel(Struct, frozen=True):
-    """The expected errors of one-way and two-way shares (audit page only): what is square and symmetric, below.
+    """Expected errors of one-way and two-way shares (audit page only): a symmetric matrix, lower triangle.
 
     Attributes:
-        names: the attributes, in the order of rows and columns
-        errors: row i has i + 1 entries: root mean squared error of the shares of attribute j with i, of i alone
-            on the diagonal; None where nothing is randomised or it takes more to tell
-        impossible: combinations that cannot be estimated
-        useless: how many of them can be used, where some cannot, in sentences
-        usable: which tables are good, rough and not usable, by their expected errors
+        names: attributes, in the order of rows and columns.
+        errors: row i has i + 1 entries: root mean squared error of shares of attributes i and j (of i alone
+            on the diagonal); None if nothing is randomised or the error is unknown.
+        impossible: combinations that cannot be estimated.
+        useless: number of usable combinations, in sentences; empty if all are usable.
+        usable: good, rough and unusable tables, by their expected errors.
     """
 
     names: tuple[str, ...]
@@ -365,13 +366,13 @@ class PairPanel(Struct, frozen=True):
 
 
 class AssociationRow(Struct, frozen=True):
-    """A pair of columns, and how strongly they go together (audit page only).
+    """Strength of association of a pair of columns (audit page only).
 
     Attributes:
-        columns: the two released columns
-        original: Cramér's V in the original table
-        estimate: estimated from the release; None where it lets nothing be estimated
-        error: standard error of the estimate; None where there is none
+        columns: the two released columns.
+        original: Cramér's V in the original table.
+        estimate: estimate from the release; None if the release permits no estimate.
+        error: standard error of the estimate; None if unavailable.
     """
 
     columns: tuple[str, ...]
@@ -381,15 +382,15 @@ class AssociationRow(Struct, frozen=True):
 
 
 class Letterhead(Struct, frozen=True):
-    """What an organisation puts on the pages, as the policy's [context] states it.
+    """An organisation's own parts of the pages, from the policy's [context].
 
     Attributes:
-        organisation: its name
-        address: lines below it
-        logo: an image, as a data: address
-        notices: paragraphs below the decision
-        footer: the last line
-        signatories: who signs the decision, a box each
+        organisation: name of the organisation.
+        address: lines below the name.
+        logo: image, as a data: address.
+        notices: paragraphs below the decision.
+        footer: last line.
+        signatories: signatories of the decision, one box each.
     """
 
     organisation: str = ""
@@ -401,14 +402,14 @@ class Letterhead(Struct, frozen=True):
 
 
 class Obstacle(Struct, frozen=True):
-    """What stands in the way of a release (page of a plan only).
+    """A problem that prevents a release (page of a plan only).
 
     Attributes:
-        code: such as RR101; `rrpolicy explain` says more
-        message: what is wrong
-        expected: what would do; empty if that is not told
-        hint: what to do; empty if that is not told
-        place: line and key of the policy; empty if it is of no line
+        code: error code such as RR101, which `rrpolicy explain` explains.
+        message: description of the problem.
+        expected: acceptable input; empty if not stated.
+        hint: remedy; empty if not stated.
+        place: line and key of the policy; empty if the problem has no line.
     """
 
     code: str
@@ -419,13 +420,13 @@ class Obstacle(Struct, frozen=True):
 
 
 class Spread(Struct, frozen=True):
-    """Where an attack's success lies among those that are as predicted.
+    """Position of an attack's success in the range that agrees with the prediction.
 
     Attributes:
-        attained: what the attack came to
-        predicted: its expectation over all draws
-        low: the least that is as predicted
-        high: the most that is as predicted
+        attained: success of the attack.
+        predicted: expectation over all draws.
+        low: smallest success that agrees with the prediction.
+        high: largest success that agrees with the prediction.
     """
 
     attained: float
@@ -438,17 +439,17 @@ class AttackRow(Struct, frozen=True):
     """One attack of the adversarial test (audit page only).
 
     Attributes:
-        name: of the attack, and of what it was run on
-        knows: what the attacker knows
-        counts: what a success is; empty if the attack was not run
-        outcome: how the success stands to its prediction; undecided if the attack was not run
-        reason: why it was not run; empty if it was
-        attained: what the attack came to; None if it was not run
-        predicted: the expectation over all draws; None if it was not run
-        interval: what is as predicted; None if it was not run
-        without: what is to be expected of who knows the same and has no release; None where not told
-        basis: where prediction and interval come from
-        spread: the same numbers, to be drawn
+        name: name of the attack and of its target.
+        knows: knowledge of the attacker.
+        counts: definition of a success; empty if the attack was not run.
+        outcome: success compared with its prediction; undecided if the attack was not run.
+        reason: reason why it was not run, or meaning of a success not as predicted; may be empty.
+        attained: success of the attack; None if it was not run.
+        predicted: expectation over all draws; None if it was not run.
+        interval: range that agrees with the prediction; None if it was not run.
+        without: expected success with the same knowledge and no release; None if not stated.
+        basis: origin of prediction and interval.
+        spread: the same numbers for a plot.
     """
 
     name: str
@@ -468,8 +469,8 @@ class Tick(Struct, frozen=True):
     """A grid line of a plot.
 
     Attributes:
-        at: where it stands, 0 to 1
-        text: what is written at it
+        at: position, 0 to 1.
+        text: label of the line.
     """
 
     at: float
@@ -477,16 +478,16 @@ class Tick(Struct, frozen=True):
 
 
 class MapMark(Struct, frozen=True):
-    """A candidate on the map of risk and error: places from 0, the better end, to 1.
+    """A candidate on the map of risk and error; positions range from 0, the better end, to 1.
 
     Attributes:
-        candidate: its place among the candidates, from 1
-        across: where its error stands
-        up: where its risk stands
-        low: the better end of its error, three standard errors off
-        high: the worse end
-        passes: whether a release of it would pass
-        label: the numbers of the candidates that stand there; empty if another has it
+        candidate: number of the candidate, starting at 1.
+        across: position of its error.
+        up: position of its risk.
+        low: better end of its error, three standard errors away.
+        high: worse end of its error, three standard errors away.
+        passes: true if its release would pass.
+        label: numbers of the candidates at this position; empty if another mark carries them.
     """
 
     candidate: int
@@ -499,13 +500,13 @@ class MapMark(Struct, frozen=True):
 
 
 class RiskMap(Struct, frozen=True):
-    """The map of risk and error, to be drawn.
+    """The map of risk and error, for a plot.
 
     Attributes:
-        across: grid lines of the error
-        up: grid lines of the risk
-        marks: the candidates that have both numbers
-        front: (error, risk) of those on the Pareto front, from the least error on
+        across: grid lines of the error.
+        up: grid lines of the risk.
+        marks: candidates that have both numbers.
+        front: (error, risk) of those on the Pareto front, in order of increasing error.
     """
 
     across: tuple[Tick, ...]
@@ -515,20 +516,20 @@ class RiskMap(Struct, frozen=True):
 
 
 class AlternativeRow(Struct, frozen=True):
-    """One candidate that the release was compared with, or the release itself (audit page only).
+    """One candidate of the comparison with the release, or the release itself (audit page only).
 
     Attributes:
-        label: what it is called: a file, and what is otherwise than in it
-        outcome: refused if it could not be planned
-        released: whether it is the release
-        recommended: whether the comparison recommends it
-        front: whether no candidate that passes beats it
-        risk: with its standing; None if it is not known
-        error: with its standing; None if it is not known
-        problems: why it does not pass, or what of the first candidate's requirements it leaves open
-        protection: its grade, and each sensitive column without and with the release; or none
-        unchanged: columns that it releases exactly
-        usable: whether some one-way and some two-way table is better than equal shares
+        label: file of the candidate, and its differences from that file.
+        outcome: passes or fails; refused if it could not be planned.
+        released: true for the release itself.
+        recommended: true if the comparison recommends it.
+        front: true if no candidate that passes is better.
+        risk: risk with its standing; None if unknown.
+        error: error with its standing; None if unknown.
+        problems: reasons for failure, or requirements of the first candidate that it is not known to meet.
+        protection: grade, and each sensitive column without and with the release; may be empty.
+        unchanged: columns released exactly.
+        usable: true if some one-way and some two-way table is better than equal shares.
     """
 
     label: str
@@ -548,14 +549,14 @@ class Alternatives(Struct, frozen=True):
     """The comparison that was written into audit/ (audit page only).
 
     Attributes:
-        risk: which risk is compared; None if none could be
-        risk_meaning: what it says
-        error: which error is compared; None if none could be
-        error_meaning: what it says
-        rows: the candidates, in order
-        map: None where no candidate has both numbers
-        reason: of the recommendation
-        rule: by which it was chosen
+        risk: compared risk; None if no risk could be compared.
+        risk_meaning: meaning of the risk.
+        error: compared error; None if no error could be compared.
+        error_meaning: meaning of the error.
+        rows: candidates, in order.
+        map: map of risk and error; None if no candidate has both numbers.
+        reason: reason of the recommendation.
+        rule: rule of the recommendation.
     """
 
     risk: str | None
@@ -569,11 +570,11 @@ class Alternatives(Struct, frozen=True):
 
 
 class ReleasedSet(Struct, frozen=True):
-    """A set of values that records were released as.
+    """A set of values released in place of a single value.
 
     Attributes:
-        members: positions of its values in the domain
-        share: of all records, exact
+        members: positions of its values in the domain.
+        share: exact share of all records.
     """
 
     members: tuple[int, ...]
@@ -581,15 +582,15 @@ class ReleasedSet(Struct, frozen=True):
 
 
 class SetPanel(Struct, frozen=True):
-    """Which sets were released of a column, or of columns whose sets go together, and how often.
+    """Released sets of a column, or of columns hidden together, with their frequencies.
 
     Attributes:
-        attribute: the released column, or the columns
-        values: what a set can hold, in the order of the domain
-        size: values in each set
-        held: for each value the share of records whose set holds it, exact
-        sets: the most frequent sets, most frequent first
-        different: how many different sets were released
+        attribute: released column or columns.
+        values: possible values of a set, in the order of the domain.
+        size: number of values in each set.
+        held: for each value, the exact share of records whose set contains it.
+        sets: most frequent sets, in order of decreasing frequency.
+        different: number of different released sets.
     """
 
     attribute: str
@@ -601,13 +602,13 @@ class SetPanel(Struct, frozen=True):
 
 
 class Usage(Struct, frozen=True):
-    """How an analyst uses the release (public page only).
+    """Instructions for analysts of the release (public page only).
 
     Attributes:
-        rule: whether rows may be counted: the sentence to know before anything else
-        counting: columns, and how records are counted by them
-        python: lines that work as written in the folder of the page
-        command: the same for a shell
+        rule: rule on counting rows: the sentence to read first.
+        counting: columns, with the method of counting records by them.
+        python: lines that run unmodified in the folder of the page.
+        command: shell command for the same.
     """
 
     rule: str
@@ -617,14 +618,14 @@ class Usage(Struct, frozen=True):
 
 
 class AccuracyRow(Struct, frozen=True):
-    """What an analyst may expect of shares by a column (public page only).
+    """Expected accuracy of shares by a column (public page only).
 
     Attributes:
-        columns: the released column, or those that are counted as one
-        told: what may be counted or estimated
-        tenth: half width of a 95 % interval of a share of 10 %; None where there is none
-        half: the same of a share of 50 %
-        standing: of both numbers: exact or upper bound
+        columns: released column, or columns that are counted as one.
+        told: counts or estimates that are possible.
+        tenth: half width of a 95 % interval for a share of 10 %; None if there is no interval.
+        half: the same for a share of 50 %.
+        standing: standing of both numbers: exact or upper bound.
     """
 
     columns: str
@@ -638,9 +639,9 @@ class Promise(Struct, frozen=True):
     """A requirement in words (public page only).
 
     Attributes:
-        told: what holds, in a sentence
-        requirement: the privacy model and the requirement, as the policy states it
-        verdict: satisfied, failed or undecided
+        told: guarantee in a sentence.
+        requirement: privacy model and requirement, as in the policy.
+        verdict: satisfied, failed or undecided.
     """
 
     told: str
@@ -652,10 +653,10 @@ class Download(Struct, frozen=True):
     """A file of public/ (public page only).
 
     Attributes:
-        path: relative to the page
-        told: what it is
-        size: in bytes or their multiples; empty of files that are written after the page
-        digest: how its SHA-256 begins; empty of files that are written after the page
+        path: path relative to the page.
+        told: description of the file.
+        size: size in bytes or their multiples; empty for files that are written after the page.
+        digest: first characters of its SHA-256; empty for files that are written after the page.
     """
 
     path: str
@@ -665,17 +666,17 @@ class Download(Struct, frozen=True):
 
 
 class Published(Struct, frozen=True):
-    """What the public page alone shows: how to use the release, and what to expect of it.
+    """Content of the public page alone: use of the release, guarantees and expected accuracy.
 
     Attributes:
-        about: what this is: whose records, how many, by whom, what for
-        usage: how to use it
-        protection: columns, and how they were protected, in two sentences
-        accuracy: what may be expected of each column's shares
-        promises: what is guaranteed
-        open: what is not guaranteed, the most important first
-        owner: whom to ask
-        downloads: the files
+        about: description of the release: subjects, number of records, publisher, purpose.
+        usage: instructions for use.
+        protection: columns with their protection, in two sentences.
+        accuracy: expected accuracy of each column's shares.
+        promises: guarantees.
+        open: risks without a guarantee, most important first.
+        owner: contact for questions.
+        downloads: files of the release.
     """
 
     about: tuple[str, ...]
@@ -689,42 +690,42 @@ class Published(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """Everything a page shows. Template variables are these fields and no others; a test holds this.
+    """Content of a page. Its fields are the only template variables, as a test verifies.
 
     Attributes:
-        page: which page: of a release for everybody or the audit, or of what would be released
-        title: the policy's name and version, and the release's label
-        decision: released: every requirement holds; or what does not
-        passed: whether all gates hold
-        facts: records, mechanism, released attributes, format, sampling
-        assumptions: what all findings rest on; heads the findings
-        findings: requirement by requirement
-        derived: what of the published description is a statistic of the data
-        remarks: what the mechanism says of its choice
-        attributes: treatment, parameters and matrix of each attribute
-        dropped: columns that were not released, with the reason
-        marginals: original (audit), released and reconstructed shares
-        utility: expected and realised utility
-        sections: the mechanism's own sections
-        provenance: versions, plugins, digests; times and commits on the audit page
-        context: what people declared and decided, and no program computed: recipients, waivers, changes
-        attacks: the adversarial test (audit page only); empty where none was written
-        points: what needs a person's judgement although nothing fails
-        alternatives: what it was compared with (audit page only); None where none was written
-        headline: what was done to which columns, and which are exact, in a sentence
-        true_values: how many of 100 values of each randomised column are the true ones, in a sentence
-        sets: the sets that were released
-        published: how to use the release and what to expect of it (public page only)
-        bar: whose release, which, when, for what and for whom; heads the page
-        tiles: being found, a secret being learnt, usefulness
-        protection: how strong the release is (audit page only); None where it was not assessed
-        pairs: expected errors of pairs (audit page only); None where nothing is randomised
-        associations: the strongest associations of the original (audit page only)
-        following: what to do next, with the command
-        attested: who verified and who signed the release, by signed statements (audit page only)
-        obstacles: what stands in the way of a release (page of a plan only)
-        letterhead: what an organisation puts on the pages; None if nothing
-        texts: the policy's files as written, by name (audit page only)
+        page: public or audit page of a release, or the page of a plan.
+        title: name and version of the policy, and label of the release.
+        decision: statement that every requirement is met, or the requirements that are not.
+        passed: true if all gates pass.
+        facts: records, mechanism, released attributes, format, sampling.
+        assumptions: assumptions of all findings; printed above the findings.
+        findings: findings by requirement.
+        derived: statistics of the data in the published description.
+        remarks: remarks of the mechanism on its choice.
+        attributes: treatment, parameters and matrix of each attribute.
+        dropped: columns that were not released, with the reason.
+        marginals: original (audit), released and reconstructed shares.
+        utility: expected and realised utility.
+        sections: the mechanism's own sections.
+        provenance: versions, plugins, digests; times and commits on the audit page.
+        context: people's declarations and decisions, none of them computed: recipients, waivers, changes.
+        attacks: adversarial test (audit page only); empty if no test was written.
+        points: points that need a person's judgement although nothing fails.
+        alternatives: comparison with alternatives (audit page only); None if no comparison was written.
+        headline: treatment of the columns, with the exact ones, in a sentence.
+        true_values: number of true values per 100 of each randomised column, in a sentence.
+        sets: released sets.
+        published: use of the release and its expected accuracy (public page only).
+        bar: owner, identity, date, purpose and recipients of the release; head of the page.
+        tiles: re-identification, disclosure of a sensitive value, utility.
+        protection: protection of the release (audit page only); None if not assessed.
+        pairs: expected errors of pairs (audit page only); None if nothing is randomised.
+        associations: strongest associations of the original table (audit page only).
+        following: next steps, with their commands.
+        attested: verifiers and signers of the release, by signed statements (audit page only).
+        obstacles: problems that prevent a release (page of a plan only).
+        letterhead: the organisation's own parts of the pages; None if there are none.
+        texts: policy files as written, by name (audit page only).
     """
 
     schema: ClassVar[str] = SCHEMA

@@ -26,7 +26,7 @@ from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
 
 
 class AnatomyOptions(BaseModel):
-    """What a policy may say under [mechanism] with name = "anatomy"."""
+    """Options of [mechanism] with name = "anatomy"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -15,7 +15,7 @@ from rrpolicy.plugin.solve import ANYTHING, BY_FREQUENCY, Goal, Recoded, axes_at
 
 
 class GeneralisationOptions(BaseModel):
-    """What a policy may say under [mechanism] with name = "generalisation"."""
+    """Options of [mechanism] with name = "generalisation"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

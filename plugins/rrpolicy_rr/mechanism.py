@@ -31,7 +31,7 @@ from rrpolicy.plugin.solve import Marginal, workload_problems
 
 
 class RandomizedResponseOptions(BaseModel):
-    """What a policy may say under [mechanism]: nothing has to be said, the requirements determine the parameters."""
+    """Options of [mechanism], all of them optional: the requirements determine the parameters."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -132,11 +132,11 @@ class RandomizedQIAndSensitive(RandomizedResponse):
 
 
 class RandomizedQuasiIdentifiers(RandomizedResponse):
-    """Randomises every quasi-identifier by retention-replacement; sensitive attributes are released as they are."""
+    """Randomises every quasi-identifier by retention-replacement; sensitive attributes are released unmodified."""
 
 
 class RandomizedSensitive(RandomizedResponse):
-    """Randomises every sensitive attribute by retention-replacement; quasi-identifiers are released as they are."""
+    """Randomises every sensitive attribute by retention-replacement; quasi-identifiers are released unmodified."""
 
 
 BOTH = RandomizedQIAndSensitive("rr-both", Role.QUASI_IDENTIFIER, Role.SENSITIVE)

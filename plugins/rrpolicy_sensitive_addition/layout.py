@@ -46,7 +46,7 @@ class HiddenGroup:
 
 
 class SensitiveAdditionOptions(BaseModel):
-    """What a policy may say under [mechanism] with name = "sensitive-addition"."""
+    """Options of [mechanism] with name = "sensitive-addition"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

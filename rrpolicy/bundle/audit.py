@@ -44,7 +44,7 @@ COMPARISON_FILE = "comparison.json"
 
 
 class PublicDigests(Struct, frozen=True):
-    """What audit/ states of public/.
+    """Digests of public/ that audit/ contains.
 
     Attributes:
         digest: of release.json, as it states itself.

@@ -1,4 +1,4 @@
-"""What `rrpolicy check --json` prints."""
+"""Output of `rrpolicy check --json`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FileCheckDocument(Struct, frozen=True, kw_only=True):
         ledger: the path of its ledger.
         findings: of each requirement.
         derived: statistics that a plan may derive from the data.
-        unchanged: column that is released as it is -> the reason.
+        unchanged: column released unmodified -> the reason.
         governance: people's declarations and decisions.
         waived: problems that waivers permit.
         records: of its table; null if it was not read.
@@ -96,7 +96,7 @@ class FileCheckDocument(Struct, frozen=True, kw_only=True):
 
 
 class CheckDocument(Struct, frozen=True):
-    """What `rrpolicy check --json` prints.
+    """Output of `rrpolicy check --json`.
 
     Attributes:
         exit_status: of the command.

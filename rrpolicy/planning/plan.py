@@ -176,7 +176,7 @@ class PlanDocument(Struct, frozen=True, kw_only=True):
         accept: the line to add below [release]; null if none is needed.
         expected_errors: of each marginal table.
         dropped: columns that are not released.
-        unchanged: columns that are released as they are.
+        unchanged: columns released unmodified.
         governance: people's declarations and decisions.
         waived: problems that waivers permit.
         warnings: points that need a person's judgement.

@@ -24,7 +24,7 @@ def render(problems: Sequence[Problem], *, colour: bool = False) -> str:
 
 
 class ProblemsDocument(Struct, frozen=True):
-    """What a command prints if it fails before it has a result.
+    """Output of a command that fails before it has a result.
 
     Attributes:
         exit_status: of the command.

@@ -72,7 +72,7 @@ class NumberBounds(PolicyFileTable):
 
 
 class ExpectTable(PolicyFileTable):
-    """What is expected of a plan on the table."""
+    """Expected result of a plan on the table."""
 
     passes: bool = Field(description="Whether a release would be made.")
     codes: list[SingleLineText] | None = Field(

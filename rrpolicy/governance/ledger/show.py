@@ -211,7 +211,7 @@ class ListedPopulation(Struct, frozen=True):
 
 
 class ListedLedger(Struct, frozen=True):
-    """What `rrpolicy ledger show --json` prints.
+    """Output of `rrpolicy ledger show --json`.
 
     Attributes:
         head: hash of the last entry.

@@ -113,7 +113,7 @@ class RecalledRelease(Struct, frozen=True):
 
 
 class LedgerVerification(Struct, frozen=True):
-    """What `rrpolicy ledger verify --json` prints.
+    """Output of `rrpolicy ledger verify --json`.
 
     Attributes:
         passed: a ledger that fails has no such document.
