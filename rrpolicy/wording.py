@@ -47,7 +47,7 @@ _NAMED = 8
 
 
 def verdict_word(verdict: str) -> str:
-    """Return the word for a verdict as documents name it; another text as it is, such as a plugin's."""
+    """Return the word for a verdict as documents name it; any other text, such as a plugin's, unchanged."""
     known: dict[str, Verdict | None] = {MEASURED: None, **{each.value: each for each in Verdict}}
     return VERDICT_WORDS[known[verdict]] if verdict in known else verdict
 

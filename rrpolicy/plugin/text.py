@@ -1,6 +1,6 @@
 """Numbers, verdicts and styles as text, for renderers and messages of plugins.
 
-`text.pyi` beside it is the list, as of `rrpolicy.plugin`.
+`text.pyi` in the same folder lists the names, as in `rrpolicy.plugin`.
 """
 
 from __future__ import annotations
