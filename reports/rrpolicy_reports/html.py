@@ -7,7 +7,15 @@ from functools import cache
 from jinja2 import Environment
 
 from rrpolicy.plugin import Report, figure, percent, template_environment
-from rrpolicy.plugin.text import inline_style, matrix_probability, sentence, used_share, verdict_word
+from rrpolicy.plugin.text import (
+    LEVEL,
+    inline_style,
+    level_percent,
+    matrix_probability,
+    sentence,
+    used_share,
+    verdict_word,
+)
 from rrpolicy_reports import measure_groups, plot_layout, text_filters
 
 _OF = {"audit": "audit", "plan": "audit", "public": "public"}
@@ -50,6 +58,7 @@ def environment() -> Environment:
         "shaded": plot_layout.shaded_cells,
     }
     made.tests["constant"] = plot_layout.is_constant
+    made.globals["level"] = level_percent(LEVEL)
     made.globals["styles"] = {
         page: inline_style("rrpolicy_reports", "report.css", f"{kind}.css") for page, kind in _OF.items()
     }

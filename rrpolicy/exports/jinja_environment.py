@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
+from statistics import NormalDist
 from typing import ParamSpec
 
 from jinja2 import Environment
@@ -14,12 +15,13 @@ from rrpolicy.engine import quoting
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import markdown_cell, markdown_code, markdown_fence, markdown_prose, visible
 from rrpolicy.escaping.templates import template_environment
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.exports import weights
 from rrpolicy.exports.weights import typed_headings
-from rrpolicy.numbers import plain_number
+from rrpolicy.numbers import fixed_number, level_percent, plain_number
 
 
 def treatment_markdown(axis: AxisWeights | None) -> str:
@@ -89,10 +91,14 @@ def export_environment() -> Environment:
         "r_classes": _markup_list_filter(weights.r_column_classes),
         "typed": typed_headings,
     }
+    quantile = NormalDist().inv_cdf((1 + LEVEL) / 2)
     made.globals |= {
         "free": _unused_names,
         "formula_begins": Markup(formulas.TOLD),  # noqa: S704 - a constant
         "formula_convention": Markup(formulas.ESCAPE_CONVENTION),  # noqa: S704 - likewise
+        "level": Markup(level_percent(LEVEL)),  # noqa: S704 - likewise
+        "quantile": Markup(plain_number(quantile, 16)),  # noqa: S704 - likewise
+        "quantile_rounded": Markup(fixed_number(quantile, 2)),  # noqa: S704 - likewise
     }
     return made
 

@@ -1,5 +1,7 @@
 from rrpolicy.escaping.templates import inline_style as inline_style
+from rrpolicy.estimate import LEVEL as LEVEL
 from rrpolicy.numbers import (
+    level_percent as level_percent,
     matrix_probability as matrix_probability,
     plain_number as plain_number,
     tick_label as tick_label,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rrpolicy.declarations import Role
+from rrpolicy.estimate import LEVEL
 from rrpolicy.finding import MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import (
@@ -22,6 +23,7 @@ from rrpolicy.numbers import (
     NO_LIMIT,
     at_most_in_hundred,
     figure,
+    level_percent,
     percentage_points,
     up_to_percent,
 )
@@ -319,7 +321,8 @@ def _interval_sentence(widest: Mapping[str, MarginalRow]) -> str:
     share = f"estimated at {figure(100 * widest[worst].estimate, 2)} %"
     right = f"Shares of {'a' if len(widest) > 1 else 'the'} randomised column are right to"
     widest_of = f"the widest is that of {_code_quoted(widest[worst].category)} in {_code_quoted(worst)}, {share}"
-    return f"{right} ± {percentage_points(_half_width(widest[worst]))} or better (95 % intervals; {widest_of})."
+    half_width, level = percentage_points(_half_width(widest[worst])), level_percent(LEVEL)
+    return f"{right} ± {half_width} or better ({level} intervals; {widest_of})."
 
 
 def _widest_intervals(marginals: Sequence[MarginalPanel], *, certain: bool) -> dict[str, MarginalRow]:

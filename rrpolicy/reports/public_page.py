@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.printable import command_line
+from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.sums.precision import Precision, precision
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
-from rrpolicy.numbers import figure, percentage_points_up
+from rrpolicy.numbers import figure, level_percent, percentage_points_up
 from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.method_description import COLLECTED, TEST, exact_columns, protection_facts
@@ -105,8 +106,8 @@ METHOD_TEXT: Mapping[CountingMethod, str] = {
     CountingMethod.EXACT: "Shares are exact.",
     CountingMethod.NUMBERS: "Values are exact.",
     CountingMethod.LABELS: "Shares of labels are exact; of the categories inside a label only bounds are known.",
-    CountingMethod.ESTIMATES: "Estimated, with a 95 % interval.",
-    CountingMethod.SETS: "Estimated, with a 95 % interval.",
+    CountingMethod.ESTIMATES: f"Estimated, with a {level_percent(LEVEL)} interval.",
+    CountingMethod.SETS: f"Estimated, with a {level_percent(LEVEL)} interval.",
     CountingMethod.GROUPS: "Shares by itself are exact; together with other columns only bounds are known.",
     CountingMethod.WITHHELD: "Nothing can be estimated.",
     CountingMethod.NOTHING: "Nothing can be estimated.",

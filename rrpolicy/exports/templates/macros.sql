@@ -27,7 +27,7 @@
 {% if not clustered %}
 --     est_se_population({{ w }})       of the population that the table is a random sample of
 {% endif %}
---     est_low({{ w }}), est_high({{ w }})    the 95 % interval of this table
+--     est_low({{ w }}), est_high({{ w }})    the {{ level }} interval of this table
 --     est_share({{ pw }})     the share of the part in the whole; the weight of the part holds that of the whole
 --     est_share_se({{ pw }})  its standard error of this table
 --     est_mean({{ wx }})             the mean of a column that was released as it is, over the records that w counts
@@ -75,9 +75,9 @@ CREATE OR REPLACE TEMP MACRO est_se({{ w }}) AS CASE
 
 CREATE OR REPLACE TEMP MACRO est_half({{ w }}) AS
 {% if weight %}
-    1.959963984540054 * est_se({{ w }});
+    {{ quantile }} * est_se({{ w }});
 {% else %}
-    CASE WHEN est_se(w) > 0 THEN 1.959963984540054 * est_se(w) + 0.5 ELSE 0 END;
+    CASE WHEN est_se(w) > 0 THEN {{ quantile }} * est_se(w) + 0.5 ELSE 0 END;
 {% endif %}
 
 CREATE OR REPLACE TEMP MACRO est_middle({{ w }}) AS CASE

@@ -11,6 +11,6 @@
 {% endmacro %}
 {% macro interval() %}
 N <- {{ caller() }}
-half <- ifelse(se > 0, 1.96 * se + 1 / 2, 0)
+half <- ifelse(se > 0, {{ quantile_rounded }} * se + 1 / 2, 0)
 middle <- ifelse(estimate + half <= 0, 0, ifelse(estimate - half >= N, N, estimate))
 {% endmacro %}

@@ -21,7 +21,7 @@
 --   estimate            = sum(w)                 (unbiased; may be negative: do not clip it)
 --   variance, table     = sum(w^2) - sum(w)      (this table: only the randomisation is random)
 --   variance, population = N/(N-1) * (sum(w^2) - sum(w)^2/N)   (the table is a random sample of a population)
--- se is of this table (of the population where its own variance is negative); low and high are its 95 % interval,
+-- se is of this table (of the population where its own variance is negative); low and high are its {{ level }} interval,
 -- with a continuity correction of half a record.
 -- An interval that lies outside [0, N] altogether is drawn around the nearest possible count instead: never a point.
 -- A condition on a randomised column is one on `original` of its weights; on any other column, a plain WHERE.

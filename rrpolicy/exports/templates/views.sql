@@ -54,7 +54,7 @@ FROM weighted GROUP BY ALL ORDER BY {{ by }};
 {% endmacro %}
 
 {% macro corrected(view) %}
-{% set z = 1.959963984540054 %}
+{% set z = quantile %}
 {% set N %}{{ records }}::DOUBLE{% endset %}
 {% set n, w, square, variance, population, middle, half = free(view.columns, "n", "w", "sum_w2", "var_table", "var_population", "middle", "half") %}
 {% set estimate, se, se_population, low, high = free(view.columns, "estimate", "se", "se_population", "low", "high") %}
