@@ -18,12 +18,12 @@ def worker_count() -> int:
 
 
 def map_in_order(call: Callable[[T], S], items: Iterable[T], at_once: int | None = None) -> Iterator[S]:
-    """Yield the results of a call for each item, in their order, while it runs for the next ones.
+    """Yield the result of a call for each item, in order, while later items are processed in threads.
 
     Args:
-        call: for many items at a time.
-        items: taken no further ahead than calls run.
-        at_once: number of calls; `worker_count()` by default.
+        call: must be safe to run in several threads.
+        items: read at most `at_once` + 1 ahead of the results.
+        at_once: number of threads; `worker_count()` by default.
     """
     most = worker_count() if at_once is None else at_once
     running: deque[Future[S]] = deque()

@@ -205,15 +205,21 @@ class GatedResult:
 
 
 def write_error(what: str, error: OSError) -> RefusedError:
-    """Return the refusal of a file that cannot be written: RR408 where the disk is full, else RR407.
+    """Return the refusal of a file that cannot be written: RR408 if there is no space for it, else RR407.
 
     Args:
         what: the file, as the message names it.
         error: of the operating system, or of a library that wraps one of it.
     """
-    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG} or "No space left" in str(error):
+    if error.errno == errno.EFBIG:
+        hint = "write smaller files (`rows_per_file`), or choose a place without a limit on their size"
         return RefusedError(
-            Problem("RR408", f"{what} cannot be written: the disk is full", hint="make room, or choose another place")
+            Problem("RR408", f"{what} cannot be written: a file may not be that large there", hint=hint)
+        )
+    if error.errno in {errno.ENOSPC, errno.EDQUOT} or "No space left" in str(error):
+        full = "your disk quota is used up" if error.errno == errno.EDQUOT else "the disk is full"
+        return RefusedError(
+            Problem("RR408", f"{what} cannot be written: {full}", hint="make room, or choose another place")
         )
     why = error.strerror or "the operating system refuses"
     return RefusedError(Problem("RR407", f"{what} cannot be written: {why}", hint="choose another place"))

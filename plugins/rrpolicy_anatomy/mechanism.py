@@ -80,7 +80,7 @@ def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequ
         f"no anatomy for l = {layout.size}: {named} has {share} of the records of '{sensitive.name}', more than 1 in"
         f" {layout.size}",
         layout.requirement.place,
-        expected=f"an eligible table; groups are of whole records, and the largest eligible l is {largest}",
+        expected=f"a table eligible for l (largest eligible l: {largest}); a group consists of whole records",
         hint=f"{ask}split the value, leave its records out, or choose sensitive-addition or generalisation",
     )
 

@@ -28,10 +28,10 @@ MIN_BATCH_ROWS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class DistinctRowCounts:
-    """Distinct rows with their counts, the last column, to be read as a table of counts.
+    """A table of distinct rows whose last column is their count; it is read as a table of counts.
 
     Attributes:
-        names: of the other columns.
+        names: names of the other columns.
     """
 
     names: tuple[str, ...]

@@ -222,7 +222,7 @@ def _planned_order(what: PlannedRelease, handed: InputTable, root: Path | None) 
     """Return the order of a plan made in this process, on the same table unless another is passed."""
     if what.held is None:
         message = "the plan is bound to no table, so it cannot be released"
-        raise PolicyError(Problem("RR250", message, hint="plan with the table, and with `bound` left at true"))
+        raise PolicyError(Problem("RR250", message, hint="plan again on the table, with `bound` = true (the default)"))
     stated, file = _reopened_policy(what.opened.policy, InputTable(), root)
     opened = OpenedPolicy(stated.policy, what.opened.registry).reading(handed)
     return ReleaseOrder(opened, file, what.plan, what.held)

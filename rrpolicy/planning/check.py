@@ -435,7 +435,7 @@ def unaccepted_disclosures(policy: Policy, channel: Channel) -> tuple[Problem, .
     return tuple(
         Problem(
             "RR238",
-            f"publishing the channel tells the original's '{item}' exactly, and the policy does not accept that",
+            f"the published channel reveals the original's '{item}' exactly, and the policy does not accept this",
             policy.place("mechanism"),
             hint=f'add `accept = ["{item}"]` under [release] if that is public anyway, or declare the marginal',
         )

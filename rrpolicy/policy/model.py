@@ -159,7 +159,7 @@ class Requirement(Generic[Options_co]):
 
     @property
     def frequency(self) -> Fraction | None:
-        """Return l if it requires that no sensitive value of a group be more frequent than 1/l; else None."""
+        """Return l if the requirement limits every sensitive value of a group to a share of 1/l; else None."""
         stated: Fraction | None = getattr(self.options, "frequency", None)
         return stated
 
@@ -212,7 +212,7 @@ class Requirement(Generic[Options_co]):
         return stated
 
     def protects(self, policy: Policy) -> tuple[str, ...]:
-        """Return the sensitive attributes that it protects: those its `sensitive` names, or every one if that is empty.
+        """Return the sensitive attributes that the requirement protects: its `sensitive`, or all if that is empty.
 
         A model whose options have no `sensitive` covers no sensitive value.
         """

@@ -67,19 +67,19 @@ SHARED_VALUE_NOTE = (
 
 
 class PrivacyModel(Protocol[Options]):
-    """The possible requirements of a model. The numbers are an assessor's business.
+    """The requirements that a model can state. Assessors compute the numbers.
 
     Options may have further attributes for planners: see `Requirement`. A model may also have these attributes:
 
-        not_covered: sentences on the limits of its findings, which reports print with them; without them reports state
-            that the model does not declare any.
-        measures: the same by the name of further measures of its assessors; see `Assessor.attained`.
+        not_covered: sentences on what its findings do not cover; reports print them. Without them, reports state that
+            the model declares none.
+        measures: like `not_covered`, by the name of a further measure of its assessors; see `Assessor.attained`.
         promise: a method of the options that returns, in a plain sentence, the guarantee of a satisfied entry. Without
             it reports show only `describe`.
         example: keys of an entry as TOML, for hints.
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
             class has one record", or None. Without it an entry is taken to limit something.
-        without_limit: the same of an entry that limits a part of what it names, such as "sets no limit for none".
+        without_limit: like `limits_nothing`, for an entry that limits only part of what it names.
         assessors: a method that returns further assessors, as a hook's function does. A model of equivalence classes
             has it, and is measured by `check-table`, if it derives from `rrpolicy.plugin.types.ClassModel`.
     """
@@ -356,11 +356,11 @@ def conclude(  # noqa: PLR0917 a finding is made of them
 
     Args:
         requirement: the entry.
-        achieved: the number; None if undecided.
+        achieved: the achieved value; None if undecided.
         holds: whether it holds; None if undecided.
-        basis: the least that recomputes the number.
+        basis: the least input that recomputes the value.
         adversary: the attacker, in a sentence.
-        assumptions: of the number.
+        assumptions: of the value.
         companions: related measures.
         more: further fields of `Finding`; `limit` where the entry has several, `model` where its kind is named.
     """

@@ -56,11 +56,11 @@ SAME = 1e-4
 
 
 class LargestRisk(Struct, frozen=True):
-    """The largest probability of a risk in any finding, and the number of people for whom it is certain.
+    """The finding with the largest probability of one risk, and how many people it certainly affects.
 
     Attributes:
-        of: the attribute that is read; "" for being linked.
-        people: the number for whom it is certain; None if not counted.
+        of: the attribute that is read; "" for re-identification.
+        people: number of people for whom the risk is certain; None if not counted.
         conditional: whether it is conditional on statistics derived from the table.
         limited: whether a requirement of the policy bounds this very number.
         attacker: the linking attacker, as named on every page; "" if unknown. For reading, an attacker who does not

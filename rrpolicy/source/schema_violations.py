@@ -269,8 +269,8 @@ def check_design_units(attribute: Attribute, singles: int, records: int) -> Iter
     if attribute.design in {"stratum", "cluster"} and singles == records > 1:
         yield Problem(
             "RR319",
-            f"'{attribute.name}' is a {attribute.design}, and every record has a value of its own: it identifies each "
-            "of them, whatever is assumed, and estimates gain nothing by it",
+            f"'{attribute.name}' is a {attribute.design} with a different value in every record: it identifies every "
+            "record under any assumption, and does not improve estimates",
             attribute.place,
             "a column of the sample's design, whose values several records share",
             'exclude it: `role = "excluded"`; without clusters each record is taken for a sampling unit',

@@ -306,14 +306,16 @@ def target_cells(weights: AxisWeights, own: Sequence[str], domains: Mapping[str,
 
 
 def share_variances(channel: Channel, original: Original, attributes: Sequence[str]) -> Array | None:
-    """Return the variance of each cell's estimated share of this table, one dimension an attribute.
+    """Return the variance, for this table, of each cell's estimated share; one array dimension per attribute.
 
     A share is the mean of record weights w, independent given the table, with E w = 1 for the records of its cell and 0
     for the others. For this table its variance is therefore (E mean w^2 - p)/N, with E mean w^2 = sum_u lambda[u]
     W[u]^2 and lambda = P p (Chaudhuri, Mukerjee 1988, chapter 3), applied axis by axis.
 
-    None if it has no closed form here: counts that are spread inside groups, sets, axes that list no values, and
-    coupled attributes. Raises `PolicyError` (RR267) if the released values do not determine a cell.
+    None where no closed form is implemented: channels other than `Product`, counts spread inside groups, sets, axes
+    that list no values, and coupled attributes.
+
+    Raises `PolicyError` (RR267) if the released values do not determine a cell.
     """
     wanted = set(attributes)
     if not isinstance(channel, Product):

@@ -320,7 +320,7 @@ def test_the_offending_column_can_be_asked_for() -> None:
         (lambda: Retention.uniform("x", ["a", "a"], F(1, 2)), "twice"),
         (lambda: Identity.of("x", []), "no category"),
         (lambda: Matrix((), (), ()), "needs an attribute"),
-        (lambda: invariant_matrix([F(1, 2), F(1, 3)], [[F(1), F(0)], [F(0), F(1)]]), "in sum 1"),
+        (lambda: invariant_matrix([F(1, 2), F(1, 3)], [[F(1), F(0)], [F(0), F(1)]]), "with sum 1"),
         (lambda: invariant_matrix([F(1, 2), F(1, 2)], [[F(1), F(1)], [F(0), F(1)]]), "column-stochastic"),
     ],
 )

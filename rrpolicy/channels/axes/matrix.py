@@ -77,7 +77,7 @@ def invariant_matrix(
     """
     size = len(marginal)
     if sum(marginal) != 1 or min(marginal) < 0:
-        raise ValueError("a marginal must hold the proportion of each category, in sum 1")
+        raise ValueError("a marginal must have one proportion per category, none negative, with sum 1")
     if (
         len(start) != size
         or any(len(row) != size for row in start)
@@ -198,7 +198,7 @@ class Matrix(Several):
         if self.invariant and tuple(c.labels for c in self.released) != tuple(d.labels for d in self.original):
             raise ValueError("an invariant matrix releases the original categories")
         if pi is not None and (len(pi) != self.original_size or sum(pi) != 1 or min(pi) < 0):
-            raise ValueError("a marginal must hold the proportion of each category, in sum 1")
+            raise ValueError("a marginal must have one proportion per category, none negative, with sum 1")
         if pi is not None and any(sum(map(mul, row, pi)) != pi[u] for u, row in enumerate(self.entries)):
             raise ValueError("the matrix does not keep its marginal")
 

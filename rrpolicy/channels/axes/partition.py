@@ -41,7 +41,7 @@ class Levels(Struct, frozen=True):
             everything = tuple(range(size))
             own = of_attribute[:-1] if self.suppressing and len(of_attribute) > 1 else of_attribute
             if sorted(code for group in own for code in group) != list(everything):
-                raise ValueError("the groups of an attribute must part its categories")
+                raise ValueError("each category must be in exactly one group of its attribute")
             if self.suppressing and of_attribute[-1] != everything:
                 raise ValueError("the last label of an attribute must stand for all its categories")
         if self.suppressed is not None:

@@ -255,7 +255,7 @@ def bennett_surprise(deviation: Array, variance: Array, width: float, scale: Arr
 def deterministic_finding(wrong: str | None) -> Finding:
     """Return the finding of a deterministic release.
 
-    `wrong` is a part that does not follow from the original.
+    `wrong` is the part of the release that does not follow from the original; None if all of it does.
     """
     return Finding(
         code="conforms",

@@ -51,7 +51,7 @@ def deflate_table(counted: Array, row: Grouped, column: Grouped) -> Array:
 
 
 def deflate_coupled_table(counted: Array, axis: Grouped, shape: tuple[int, int]) -> Array:
-    """Return the same for two attributes that one listed matrix randomises together.
+    """Deflate a table of two attributes that one listed matrix randomises together.
 
     With weights W_ij of their combinations in the place of products W_i V_j
 

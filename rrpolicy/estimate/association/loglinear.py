@@ -284,7 +284,9 @@ def loglinear(release: Release, formula: str, where: str | None) -> Loglinear:
     together = [axis for axis in axes if len({*axis.columns} & {*asked.columns}) > 1]
     if together:
         listed = ", ".join(map(repr, together[0].columns))
-        raise PolicyError(Problem("RR275", f"{listed} were randomised together: a table by both has no grid of cells"))
+        raise PolicyError(
+            Problem("RR275", f"{listed} were randomised together: a table by both columns is not available")
+        )
     terms = [[asked.columns.index(c) for c in t] for t in asked.terms]
     condition = split(where, release.columns)
     reasons = reasons_not_preserved(asked, [a.columns for a in axes if a.randomised])

@@ -31,16 +31,16 @@ OVERLAPPING = (
 
 @dataclass(frozen=True)
 class LabelOverlap:
-    """What the labels of a generalised column leave open of the groups that a table counts them by.
+    """Overlap between the labels of a generalised column and the groups of a table of counts.
 
     Attributes:
         column: exact name.
-        held: (labels, categories) which label stands for which.
+        held: (labels, categories) whether the label covers the category.
         inside: (labels, groups) whether a record with the label is certain to belong to the group.
-        meets: (labels, groups) whether it may.
-        suppressed: (labels,) whether the label stands for every category.
-        own: (groups,) whether no label that records have overlaps with the group's, but for that of suppressed records.
-        everything: (groups,) whether the group is of suppressed records.
+        meets: (labels, groups) whether a record with the label may belong to the group.
+        suppressed: (labels,) whether the label covers every category.
+        own: (groups,) whether no other released label overlaps the group, apart from suppressed records.
+        everything: (groups,) whether the group includes the label of suppressed records.
     """
 
     column: str

@@ -166,9 +166,9 @@ class FiellerRatios:
         n: (rows,) numerators.
         d: (rows,) denominators; not positive where a ratio cannot be estimated.
         variances: target -> variances of n - r d, (rows,) each.
-        stand_in: (rows,) where this table's variance came out negative, and the population's stands in its place.
-        within: (rows, 2) what is possible for R.
-        centre: what was subtracted from the numbers averaged, and is added to R; `within` has it.
+        stand_in: (rows,) whether this table's variance estimate is negative, so that the population's is used instead.
+        within: (rows, 2) possible range of R.
+        centre: subtracted from the numbers before averaging and added back to R; `within` includes it.
         sample: how the records were sampled; None for a simple random sample.
         step: the continuity correction of the numerators: `STEP` where they are counts of records.
     """

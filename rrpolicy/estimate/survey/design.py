@@ -176,7 +176,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
                     "RR547",
                     f"the known totals of {name!r} and its categories differ in {unlike[0]!r}",
                     expected=f"a number for each of {', '.join(map(repr, labels))}",
-                    hint="a category that nobody of the population has has the total 0",
+                    hint="give 0 for a category that does not occur in the population",
                 )
             )
         if not all(math.isfinite(n) and n >= 0 for n in known.values()) or sum(known.values()) <= 0:

@@ -133,7 +133,7 @@ class PeopleNumbers:
 
     @property
     def sizes(self) -> Array:
-        """Return (groups,) the estimated people with a number."""
+        """Return (groups,) the estimated number of people whose value is a number."""
         return self.survey.totals(self.counts)
 
     @property

@@ -282,8 +282,8 @@ def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyT
     found = [(file, load_cases(file)) for file in files]
     if not any(cases for _, cases in found):
         message = f"there are no tests beside {quoted_list(map(str, paths))}"
-        hint = "those of policies/x.toml stand in policies/tests/x.toml, or in files of policies/tests/x/"
-        raise PolicyError(Problem("RR283", message, expected="a test for each entry of a policy", hint=hint))
+        hint = "put tests of policies/x.toml in policies/tests/x.toml, or in files of policies/tests/x/"
+        raise PolicyError(Problem("RR283", message, expected="at least one test", hint=hint))
     total, done, policies = sum(len(cases) for _, cases in found), 0, []
     for file, cases in found:
         made = open_policy(file, root=root)

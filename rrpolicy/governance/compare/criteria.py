@@ -129,7 +129,7 @@ class ComparisonCriteria(Struct, frozen=True):
     def errors(
         self, plan: Plan, assessment: Assessment, registry: Registry, original: Original | int
     ) -> Iterator[tuple[str, Measure]]:
-        """Yield the expected values at each gate of any candidate, and the errors that are always measured."""
+        """Yield, by name, the errors that are always measured, then each candidate gate's expected value."""
         for name, found in self._always(plan, original):
             if found is not None:
                 yield name, found

@@ -157,7 +157,7 @@ class LedgerFile:
         lacking = [own for own in self.ledger.entries if own not in newer.entries]
         if lacking:
             message = f"{self._branch.named} lacks {len(lacking)} entries of the ledger {self._path}"
-            raise RefusedError(Problem("RR449", message, hint="commit and push the ledger first, as it is here"))
+            raise RefusedError(Problem("RR449", message, hint="commit and push your local ledger first"))
         self._content, self.ledger = content, newer
 
     def keep(self) -> None:

@@ -288,7 +288,7 @@ def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | N
     differ = [what for what, agrees in stated.items() if not agrees]
     if not differ:
         return None
-    return Problem("RR130", f"{name} is not the release that the ledger holds: {', '.join(differ)} differ", hint=hint)
+    return Problem("RR130", f"{name} is not the release recorded in the ledger: {', '.join(differ)} differ", hint=hint)
 
 
 def _replaced_release(ledger: Ledger, entry: ReleaseEntry) -> str | None:

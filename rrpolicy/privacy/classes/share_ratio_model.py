@@ -74,7 +74,7 @@ Options = TypeVar("Options", bound=ClassOptions)
 
 
 class ShareRatioModel(ClassModel[Options]):
-    """A class model of the ratios of shares. A model derives from it and states `within`, `condition` and `worst`.
+    """A class model that limits ratios of shares. Subclasses implement `within`, `condition` and `worst`.
 
     Attributes:
         strict: the value of the option `kind` that adds the condition to the limit.

@@ -115,7 +115,7 @@ class AttributeRisks(DisclosureRisk):
 
     @property
     def worst(self) -> float | None:
-        """Return max Pr(own cell | released cell); None if it is left out."""
+        """Return max Pr(own cell | released cell) over cells that occur; None if not computed."""
         return worst_posterior(self.evidence)
 
     @property

@@ -37,16 +37,16 @@ _PART = 1 << 20
 
 @dataclass(frozen=True)
 class DisclosureRisk(ABC):
-    """Numbers with a limit each: one for each (group, value), or for each group, of an entry.
+    """Limited numbers of one policy entry, one for each (group, value) or for each group.
 
     Attributes:
-        of: the sensitive attribute in words, and whether the others are known.
+        of: wording of the sensitive attribute; includes whether the others are known.
         evidence: the groups.
         labels: categories of the sensitive attribute.
         group: (k,) the group of each number.
-        value: (k,) which of `limits` each has: the code of its sensitive value, or 0.
+        value: (k,) index into `limits`: the code of the sensitive value, or 0.
         people: (k,) people.
-        share: (k,) the same number for an attacker who has only the table: c_u.
+        share: (k,) the same number for an attacker who knows only the shares within groups: c_u.
         limits: exact limits.
     """
 

@@ -147,7 +147,7 @@ def assess_protection(channel: Channel, original: Original | int, policy: Policy
     ladders = tuple(_column_inference(channel, original, a.name) for a in sensitive)
     if not ladders:
         return ReleaseProtection(linking.grade, linking.rule, linking, ())
-    deciding = max(ladders, key=lambda ladder: ladder.grade.rank)
+    deciding = max(ladders, key=lambda ladder: (ladder.grade.rank, ladder.rise.value))
     return ReleaseProtection(deciding.grade, f"the grade is that of `{deciding.of}`: {deciding.rule}", linking, ladders)
 
 
