@@ -55,9 +55,9 @@ def _unusable_table_sentences(errors: Sequence[MarginalError]) -> Iterator[str]:
         lost = sorted((e for e in every if e.useless), key=lambda e: -(e.error or 0.0))
         if lost:
             worst = " x ".join(lost[0].attributes)
-            many = "none" if len(lost) == len(every) else f"{figure(len(every) - len(lost))}"
+            many = "all" if len(lost) == len(every) else f"{figure(len(lost))} of"
             yield (
-                f"{many} of {figure(len(every))} {what} can be used: estimates are expected to be worse than assuming "
+                f"{many} {figure(len(every))} {what} cannot be used: estimates are expected to be worse than assuming "
                 f"equal shares ({worst} first); more records, fewer or coarser columns, or generalisation would help"
             )
 

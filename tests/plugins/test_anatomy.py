@@ -97,7 +97,7 @@ def test_a_table_that_is_not_eligible_is_refused_with_the_share_and_the_largest_
     assert problem.code == "RR106"
     assert "'flu' has 7" in problem.message  # the policy itself lists the value
     assert "more than 1 in 3" in problem.message
-    assert "largest eligible l is 1" in (problem.expected or "")
+    assert "largest eligible l: 1" in (problem.expected or "")
 
 
 def test_a_value_that_only_the_data_name_is_not_named(write):
@@ -276,10 +276,10 @@ def test_adult_has_no_anatomy_on_workclass_and_one_up_to_seven_on_occupation(adu
 
     with pytest.raises(RequirementError, match="RR106") as caught:
         planned(policy("workclass", 2))
-    assert "largest eligible l is 1" in (caught.value.problems[0].expected or "")
+    assert "largest eligible l: 1" in (caught.value.problems[0].expected or "")
     with pytest.raises(RequirementError) as caught:
         planned(policy("occupation", 8))
-    assert "largest eligible l is 7" in (caught.value.problems[0].expected or "")
+    assert "largest eligible l: 7" in (caught.value.problems[0].expected or "")
     outlook = planned(policy("occupation", 7))
     assert outlook.decision.passed
     assert outlook.plan.records == 45_222

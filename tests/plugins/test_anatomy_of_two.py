@@ -85,7 +85,7 @@ def test_the_attribute_that_allows_least_decides_what_is_eligible(write: Write) 
     assert problem.code == "RR106"
     assert "'low' has 7" in problem.message
     assert "of the records of 'income'" in problem.message
-    assert "largest eligible l is 1" in (problem.expected or "")
+    assert "largest eligible l: 1" in (problem.expected or "")
 
 
 @pytest.mark.parametrize(

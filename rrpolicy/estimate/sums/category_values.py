@@ -172,7 +172,9 @@ def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict
             continue
         _check_finite(limit, f"{name!r} is to stop {where} at {limit!r}")
         if not any(map(math.isinf, of)):
-            raise _invalid_value_error(f"every bin of {name!r} has an end {where}: there is nothing to limit")
+            end = f"{name}=,LIMIT" if where == "below" else f"{name}=LIMIT,"
+            message = f"every bin of {name!r} has an end {where}: no limit is needed; leave it out, as in `{end}`"
+            raise _invalid_value_error(message)
         last = beyond((edge for edges in known for edge in edges if math.isfinite(edge)), default=limit)
         if beyond(limit, last) != limit:
             raise _invalid_value_error(f"bins of {name!r} go to {exact_number(last)} {where}, beyond the limit {limit}")
