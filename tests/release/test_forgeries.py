@@ -199,7 +199,7 @@ def _caught(bundles: Path, case: str, file: str, forgery: tuple[Path_, Any], fol
 def levels(bundles: Path, case: str, bundle: Path) -> Iterator[Verification | None]:
     """Yield the verification at level key; in its place one that costs less, if it fails: then that would, too."""
     for level in (VerificationLevel.PUBLIC, VerificationLevel.AUDIT):
-        found = verified(bundle, level)
+        found = verified(bundle, level=level)
         if found is None or not found.passed:
             yield found
             return

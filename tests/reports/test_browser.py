@@ -177,7 +177,7 @@ def test_the_accessibility_tree_names_what_matters(examples: Any, opened: Callab
     assert page.get_by_role("navigation", name="Contents").count() == 1
     assert page.get_by_role("heading", level=1, name="Household survey, version 1.2.0, release 2026-11").count() == 1
     assert page.get_by_role("region", name="Not fit for release").count() == 1
-    assert page.get_by_role("article", name="identity-disclosure: linking <= 1/2 for everybody failed").count() == 1
+    assert page.get_by_role("article", name="identity-disclosure: linking <= 1/2 for everybody not met").count() == 1
     assert (
         page.get_by_role("table", name="Requirements, as share of their limit")
         .get_by_text("154 % of the limit")
