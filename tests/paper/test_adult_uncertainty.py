@@ -19,6 +19,7 @@ from rrpolicy.channels.decoders import RetentionDecoder
 from rrpolicy.estimate import release as release_module
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.counts import scan as scan_module
+from rrpolicy.estimate.invert import simplex as simplex_module
 
 COLUMNS = ("education", "salary_class", "sex", "race", "occupation")
 PUBLISHED = {"E-S": 8.57, "E-G": 0.63, "E-R": 1.86, "S-G": 3.65, "S-R": 0.53, "G-R": 1.08}
@@ -107,7 +108,7 @@ def test_errors_are_below_the_published_ones(
         n = np.bincount(flat, minlength=sizes[0] * sizes[1])
         return [*np.divmod(np.arange(sizes[0] * sizes[1]), sizes[1])], n
 
-    for module in (release_module, scan_module):
+    for module in (release_module, scan_module, simplex_module):
         monkeypatch.setattr(module, "count", count)
     errors = np.zeros((RELEASES, len(truth)))
     for seed in range(RELEASES):
