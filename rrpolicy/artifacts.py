@@ -1,4 +1,4 @@
-"""Every JSON document that rrpolicy writes or prints: its class, of which its JSON Schema is made.
+"""The JSON documents that rrpolicy writes or prints, each with the class that its JSON Schema is generated from.
 
 `python -m rrpolicy.artifacts FOLDER` writes the schemas; `make schemas` calls it.
 """

@@ -16,9 +16,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 from msgspec import Struct
 
-from rrpolicy.canonical_json import Json, Value, canonical, digest
+from rrpolicy.canonical_json import Value, canonical, digest
 from rrpolicy.errors import Place
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 REVIEW_KEY = "review_by"
 """The name by which a waiver postpones a review."""
@@ -200,7 +200,7 @@ class Change:
     place: Place | None = field(default=None, compare=False)
 
 
-class Governance(Struct, frozen=True):
+class Governance(JsonDocument, Struct, frozen=True):
     """People's declarations about a policy and their decisions on it.
 
     Attributes:
@@ -212,10 +212,6 @@ class Governance(Struct, frozen=True):
     context: Context = Context()
     waivers: tuple[Waiver, ...] = ()
     changes: tuple[Change, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data."""
-        return record(self)
 
     def digest(self) -> str:
         """Return its digest, which signatures cover in addition to the policy's."""

@@ -16,7 +16,7 @@ from rrpolicy.errors import Place
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import plain_number
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 VALUE = " = "
 """Separator of an attribute and its value in the subject of a number."""
@@ -240,7 +240,7 @@ class Profile(Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(JsonDocument):
     """One requirement, or one measurement without a limit, and its result.
 
     Attributes:
@@ -298,10 +298,6 @@ class Finding:
     identity: str = field(default="", compare=False)
     chance_of: Risk | None = None
     promise: str = ""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the finding as plain data; its place is the line alone, as the policy's digest identifies the file."""
-        return record(self)
 
     @property
     def limit_number(self) -> float | None:

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, Protocol
 from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
-from rrpolicy.serialization import read, record
+from rrpolicy.serialization import JsonDocument, read
 
 SCHEMA = "rrpolicy.report/1"
 """Version of the report's JSON; an added field keeps it, any other change needs the next version."""
@@ -689,7 +689,7 @@ class Published(Struct, frozen=True):
     downloads: tuple[Download, ...]
 
 
-class Report(Struct, frozen=True):
+class Report(JsonDocument, Struct, frozen=True):
     """Content of a page. Its fields are the only template variables, as a test verifies.
 
     Attributes:
@@ -763,10 +763,6 @@ class Report(Struct, frozen=True):
     obstacles: tuple[Obstacle, ...] = ()
     letterhead: Letterhead | None = None
     texts: tuple[Fact, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the report as plain data under its schema's name."""
-        return record(self)
 
     @classmethod
     def from_json(cls, document: Mapping[str, Json]) -> Report:

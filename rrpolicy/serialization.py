@@ -210,6 +210,16 @@ def record(value: Any, *, public: bool = False, without: Collection[str] = ()) -
     return found
 
 
+class JsonDocument:
+    """A class whose objects are written as documents."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Json]:
+        """Return the document as plain data."""
+        return record(self)
+
+
 def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyType({})) -> T:
     """Read the output of `record`.
 

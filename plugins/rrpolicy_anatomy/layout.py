@@ -59,7 +59,7 @@ def read_layout(policy: Policy) -> AnatomyLayout:
 
 
 def _missing_requirement(policy: Policy, name: str) -> Problem:
-    message = f"nothing says how many different values of '{name}' a group has"
+    message = f"the policy does not state how many different values of '{name}' a group has"
     return Problem("RR299", message, policy.place("mechanism"), hint=BY_FREQUENCY)
 
 

@@ -61,8 +61,8 @@ def _single_attribute_options(group: Sequence[Attribute], options: PramOptions) 
     for a in group:
         if a.name in options.keep_probability:
             message = (
-                f"'{a.name}' is randomised with others, and a keep probability speaks of one attribute's categories: "
-                "give the retention probability, which is that of the combination and of each attribute alike"
+                f"'{a.name}' is randomised together with others, and a keep probability is that of one attribute: "
+                "give the retention probability, which is equal for the combination and for each attribute"
             )
             yield f"keep_probability.{a.name}", message
         if a.name in options.invariant:
@@ -240,8 +240,8 @@ def _code_blocks(
         for model in dict.fromkeys(r.model for r in complaints.policy.requirements if r.possible):
             complaints.add(
                 "RR235",
-                f"blocks of '{attribute.name}' rule out {model}: a released category tells its block with certainty, so"
-                " k is 1 and epsilon infinite",
+                f"blocks of '{attribute.name}' rule out {model}: a released category reveals its block with certainty, "
+                "so k is 1 and epsilon infinite",
                 f"blocks.{attribute.name}",
                 hint=f"take out the blocks, or the {model} requirement",
             )

@@ -136,7 +136,7 @@ def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> 
 def _missing_requirement(attribute: Attribute, policy: Policy) -> Problem:
     few = attribute.domain is not None and len(attribute.domain) == 2  # noqa: PLR2004 no set of three holds
     entry = f"{BY_FREQUENCY.rpartition(' ')[0]} 2" if few else BY_FREQUENCY
-    message = f"nothing says among how many values '{attribute.name}' is hidden"
+    message = f"the policy does not state among how many values '{attribute.name}' is hidden"
     return Problem("RR297", message, policy.place("mechanism"), hint=f'{entry}\nsensitive = ["{attribute.name}"]')
 
 
@@ -149,7 +149,7 @@ def _partial_group_problems(group: tuple[Attribute, ...], policy: Policy) -> Ite
             one, rest = ", ".join(sorted(some)), ", ".join(sorted(names - some))
             yield Problem(
                 "RR296",
-                f"this entry speaks of {one} without {rest}, and `together` hides them as one: l counts combinations",
+                f"this entry limits {one} without {rest}, but `together` hides them as one: l counts combinations",
                 requirement.place,
                 hint=f"name all of {', '.join(a.name for a in group)}, or take the group out of `together`",
             )

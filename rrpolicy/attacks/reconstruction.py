@@ -58,7 +58,7 @@ def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
     if not why and any(axis.original_size > LARGEST for axis in drawn):
         why = TOO_LARGE
     if not why and any(np.linalg.matrix_rank(_axis_matrix(axis)) < axis.original_size for axis in listed_axes(drawn)):
-        why = "a matrix cannot be undone: different originals are released alike"
+        why = "a matrix cannot be inverted: different originals have the same released distribution"
     counted = None if why else count_attack_cells(target, product, known)
     f = None if counted is None else record_weights(counted)
     if counted is None or f is None:

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from rrpolicy.canonical_json import Digest, Json
+from rrpolicy.canonical_json import Digest
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.numbers import grouped_number, plain_number
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 FALSE_ALARM = Fraction(1, 10**9)
 """The tail probability below which an attack's success is not as predicted, of each attack."""
@@ -94,7 +94,7 @@ class AttackResult(Struct, frozen=True):
         return Problem("RR550", message, expected=expected, hint=hint)
 
 
-class AttackReport(Struct, GatedResult, frozen=True):
+class AttackReport(JsonDocument, Struct, GatedResult, frozen=True):
     """The adversarial test of a release, or of several; audit-class, as it rests on the original.
 
     Attributes:
@@ -146,10 +146,6 @@ class AttackReport(Struct, GatedResult, frozen=True):
         """Return the line that a reader must not miss."""
         number = {outcome: sum(a.outcome is outcome for a in self.every) for outcome in AttackOutcome}
         return "adversarial test: " + ", ".join(f"{number[outcome]} {outcome}" for outcome in AttackOutcome)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the test as plain data."""
-        return record(self)
 
 
 def _inconsistency(attack: AttackResult) -> Problem:

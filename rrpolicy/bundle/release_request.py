@@ -16,7 +16,6 @@ from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
 from rrpolicy.bundle.staging import Staging, stage
-from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.escaping.printable import visible
 from rrpolicy.finding import Finding, UtilityFinding
@@ -49,7 +48,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.memory.input_table import InputTable, input_table
 from rrpolicy.source.opening import open_original
 from rrpolicy.source.tuning_source import open_tuning_table
@@ -63,7 +62,7 @@ ReleaseInput: TypeAlias = "str | os.PathLike[str] | Policy | PlannedRelease"
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenBundle:
+class WrittenBundle(JsonDocument):
     """A bundle that was written.
 
     Attributes:
@@ -100,10 +99,6 @@ class WrittenBundle:
     def audit(self) -> Path:
         """Return the folder for the audit only."""
         return self.bundle / "audit"
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the document of `rrpolicy release --json`."""
-        return record(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -407,7 +402,7 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
 
 
 def _key_place(key: Path | None) -> str:
-    return "beside it (PLAN.key)" if key is None else f"in {key}"
+    return "next to it (PLAN.key)" if key is None else f"in {key}"
 
 
 def read_written_bundle(policy: Policy, bundle: Path, key: Path | None) -> WrittenBundle:

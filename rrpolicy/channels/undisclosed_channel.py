@@ -117,7 +117,7 @@ def undisclosed_matrix_error(columns: tuple[str, ...]) -> PolicyError:
     names = ", ".join(repr(c) for c in columns)
     message = f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected"
     expected = "columns that were left alone, or an analysis that holds on randomised data as they are"
-    hint = "`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), tells which those are"
+    hint = "`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), lists them"
     return PolicyError(Problem("RR526", message, expected=expected, hint=hint))
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rrpolicy.attacks.result import AttackOutcome, AttackReport
 from rrpolicy.bundle.audit import ATTACK_FILE
-from rrpolicy.canonical_json import Day, Json
+from rrpolicy.canonical_json import Day
 from rrpolicy.declarations import Governance
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import RequirementError, RRPolicyError
@@ -35,7 +35,7 @@ from rrpolicy.policy.tree.document import named_policy_files
 from rrpolicy.report import Fact
 from rrpolicy.reports.report_builder import parse_report
 from rrpolicy.safe_io.document import UnreadableError, read_document
-from rrpolicy.serialization import read, record
+from rrpolicy.serialization import JsonDocument, read
 from rrpolicy.signing.signature_checks import attestation_facts, refuse_recalled
 
 SOON = timedelta(days=60)
@@ -79,7 +79,7 @@ class InventoryEntry(Struct, frozen=True):
     decide: tuple[str, ...] = ()
 
 
-class Inventory(Struct, frozen=True):
+class Inventory(JsonDocument, Struct, frozen=True):
     """All releases in a repository and its ledgers.
 
     Attributes:
@@ -107,10 +107,6 @@ class Inventory(Struct, frozen=True):
         """Return the pending decisions, each with its release; "" for the repository."""
         own = [(release_label(one), what) for one in self.releases for what in one.decide]
         return (*(("", what) for what in self.decide), *own)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the document of `rrpolicy ledger inventory --json`."""
-        return record(self)
 
 
 def release_label(one: InventoryEntry) -> str:

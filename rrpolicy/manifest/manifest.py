@@ -22,7 +22,7 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.finding import Derived, Finding, Origin, UtilityFinding
 from rrpolicy.frozen import replace
 from rrpolicy.plugin_spec import Software
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 MANIFEST_FILE = "release.json"
 WITHHELD = "withheld"
@@ -154,7 +154,7 @@ class ManifestSeries(Struct, frozen=True):
     persons: Literal["integer", "text"]
 
 
-class Manifest(Struct, frozen=True, dict=True):
+class Manifest(JsonDocument, Struct, frozen=True, dict=True):
     """Content of release.json.
 
     Attributes:
@@ -281,7 +281,3 @@ class Manifest(Struct, frozen=True, dict=True):
         """Return the manifest with the digests of the files that it covers, and its digest."""
         whole = replace(self, files=dict(sorted(files.items())))
         return replace(whole, digest=record_digest(whole.to_json()))
-
-    def to_json(self) -> dict[str, Json]:
-        """Return release.json; optional parts are present only if the release has them."""
-        return record(self)

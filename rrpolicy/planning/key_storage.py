@@ -20,7 +20,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from rrpolicy.canonical_json import Json
 from rrpolicy.errors import Problem, RefusedError
 
 PASSPHRASE_VARIABLE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
@@ -161,7 +160,7 @@ class WrongPassphraseError(ValueError):
     """The passphrase does not open the key."""
 
 
-def encrypt_key(key: bytes, passphrase: bytes, stated: bytes) -> dict[str, Json]:
+def encrypt_key(key: bytes, passphrase: bytes, stated: bytes) -> dict[str, Any]:
     """Return a key under a passphrase: AES-256-GCM, whose key is by scrypt.
 
     `key` has 32 bytes; `stated` is stored and authenticated with it.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Meta, Struct
 
@@ -34,7 +34,7 @@ from rrpolicy.planning.key_storage import (
 )
 from rrpolicy.safe_io.interrupts import cleanup_on_exit
 from rrpolicy.safe_io.passphrase import NoPassphraseError, read_passphrase
-from rrpolicy.serialization import faults
+from rrpolicy.serialization import faults, record
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
@@ -97,9 +97,9 @@ class KeyDocument(Struct, frozen=True, kw_only=True):
     sparse: ClassVar[tuple[str, ...]] = ("key", "protected")
 
     key: KeyDigits | None = None
+    protected: ProtectedKey | None = None
     plan_digest: Digest
     source_tag: SourceTag
-    protected: ProtectedKey | None = None
 
 
 class SeriesKeyDocument(Struct, frozen=True, kw_only=True):
@@ -129,7 +129,7 @@ class KeyFile:
         passphrase: of its file; None for a file that nothing else protects.
     """
 
-    schema: ClassVar[str] = "rrpolicy.key/1"
+    schema: ClassVar[str] = KeyDocument.schema
     document: ClassVar[type[Struct]] = KeyDocument
 
     key: bytes = field(repr=False)
@@ -152,7 +152,7 @@ class SeriesKey:
         passphrase: of its file; None for a file that nothing else protects.
     """
 
-    schema: ClassVar[str] = "rrpolicy.series-key/1"
+    schema: ClassVar[str] = SeriesKeyDocument.schema
     document: ClassVar[type[Struct]] = SeriesKeyDocument
 
     key: bytes = field(repr=False)
@@ -226,12 +226,12 @@ def write_key(path: Path, key: KeyFile | SeriesKey) -> None:
     Raises:
         RefusedError: RR403 if there is a file already, RR407 if it cannot be written, RR408 if the disk is full.
     """
-    held: dict[str, Json] = (
+    held: dict[str, Any] = (
         {"key": key.key.hex()}
         if key.passphrase is None
-        else {"protected": encrypt_key(key.key, key.passphrase, canonical(key.stated))}
+        else {"protected": ProtectedKey(**encrypt_key(key.key, key.passphrase, canonical(key.stated)))}
     )
-    document = pretty({"schema": key.schema, **held, **key.stated})
+    document = pretty(record(key.document(**held, **key.stated)))
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except FileExistsError as error:

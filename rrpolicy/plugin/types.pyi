@@ -89,3 +89,4 @@ from rrpolicy.source.duckdb.snapshot import Held as Held
 from rrpolicy.source.units import Units as Units
 from rrpolicy.escaping.formulas import Handling as Handling
 from rrpolicy.escaping.templates import InlineStyle as InlineStyle
+from rrpolicy.serialization import JsonDocument as JsonDocument

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
-from rrpolicy.canonical_json import Json, Value, category_text
+from rrpolicy.canonical_json import Value, category_text
 from rrpolicy.declarations import Role
 from rrpolicy.drafting.detection import csv_path, detected_settings, is_csv
 from rrpolicy.engine.column_types import TypeFamily
@@ -34,7 +34,7 @@ from rrpolicy.planning.gate import blocking_problems
 from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement
 from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
 from rrpolicy.registry import Registry
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.duckdb.delimited import readable_text_file
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 from rrpolicy.table_risk.measure import Measurer, class_models
@@ -149,7 +149,7 @@ class TableRiskRequest(Struct, frozen=True):
         return frozenset([*map(str.strip, given), *(n for a in released for n in (a.name, a.release_as) if n)])
 
 
-class TableCheck(Struct, GatedResult, frozen=True):
+class TableCheck(JsonDocument, Struct, GatedResult, frozen=True):
     """Risk measures of a table.
 
     Attributes:
@@ -181,10 +181,6 @@ class TableCheck(Struct, GatedResult, frozen=True):
     def problems(self) -> tuple[Problem, ...]:
         """Return the thresholds that are not met (RR101), and those that an estimate may not decide (RR103)."""
         return blocking_problems([finding for finding in self.findings if finding.verdict is not None], ())
-
-    def to_json(self) -> dict[str, Json]:
-        """Return it as plain data."""
-        return record(self)
 
 
 def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) -> TableCheck:

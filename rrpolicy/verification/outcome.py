@@ -8,12 +8,11 @@ from typing import ClassVar
 
 from msgspec import Struct
 
-from rrpolicy.canonical_json import Json
 from rrpolicy.declarations import Waiver
 from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.finding import Finding, Verdict
 from rrpolicy.frozen import replace
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 UNSIGNED_CODE = "RR136"
 """The code of a required signature that is missing: it concerns the signers, not the contents."""
@@ -108,7 +107,7 @@ class CheckFailure(Struct, frozen=True):
     hint: str | None
 
 
-class Verification(Struct, GatedResult, frozen=True):
+class Verification(JsonDocument, Struct, GatedResult, frozen=True):
     """The outcome of verifying a bundle; it passes if everything that its level recomputes holds.
 
     Attributes:
@@ -165,10 +164,6 @@ class Verification(Struct, GatedResult, frozen=True):
         undecided = "; ".join(self.open) or "nothing"
         conditional = f"conditional: {'; '.join(self.conditional)}; " if self.conditional else ""
         return f"{verified} at level {self.level.word}; {conditional}undecided: {undecided}"
-
-    def to_json(self) -> Json:
-        """Return the verification as plain data."""
-        return record(self)
 
     @property
     def failures(self) -> tuple[CheckFailure, ...]:

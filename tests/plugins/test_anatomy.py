@@ -133,7 +133,7 @@ def test_other_roles_are_refused_with_their_place(write, old, new, code, message
     [
         ("l = 2", "l = 5", "groups of 5 different values"),
         ("l = 2", "l = 1", "groups of one record hide nothing"),
-        ('model = "l-diversity"\nkind = "frequency"\nl = 2', 'model = "k-anonymity"\nk = 1', "nothing says how many"),
+        ('model = "l-diversity"\nkind = "frequency"\nl = 2', 'model = "k-anonymity"\nk = 1', "does not state how many"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(write, old, new, message):

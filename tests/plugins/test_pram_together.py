@@ -172,7 +172,7 @@ def test_groups_that_cannot_be(problems: Any, together: Any, message: str) -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"keep_probability": {"age": "4/5"}}, "a keep probability speaks of one attribute's categories"),
+        ({"keep_probability": {"age": "4/5"}}, "a keep probability is that of one attribute"),
         ({"invariant": {"age": "observed"}}, "no matrix of theirs is made to keep a marginal"),
         ({"retention_probability": {"age": "1/2", "education": "1/3"}}, "one retention probability, not several"),
     ],

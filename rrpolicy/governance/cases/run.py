@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, cast
 from msgspec import Struct
 from pydantic import Field, ValidationError, model_validator
 
-from rrpolicy.canonical_json import Json
 from rrpolicy.declarations import EMPTY_GOVERNANCE
 from rrpolicy.errors import GatedResult, Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.escaping.printable import quoted_list
@@ -26,7 +25,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.rational import Rational, rational
 from rrpolicy.policy.tree.document import named_policy_files, read_document
 from rrpolicy.policy.tree.problems import validation_problems
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.wording import measure_text
 
@@ -260,7 +259,7 @@ class PolicyTestSuite(Struct, GatedResult, frozen=True):
         return tuple(problem for one in self.tried for problem in one.problems)
 
 
-class PolicyTestReport(Struct, GatedResult, frozen=True):
+class PolicyTestReport(JsonDocument, Struct, GatedResult, frozen=True):
     """Results of the tests of some policies."""
 
     schema: ClassVar[str] = "rrpolicy.test/1"
@@ -270,10 +269,6 @@ class PolicyTestReport(Struct, GatedResult, frozen=True):
     def problems(self) -> tuple[Problem, ...]:
         """Return the differences from the expectation (RR141)."""
         return tuple(problem for tests in self.policies for problem in tests.problems)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the outcome as plain data."""
-        return record(self)
 
 
 def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyTestReport:

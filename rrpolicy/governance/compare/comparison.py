@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from msgspec import Struct, field
 
-from rrpolicy.canonical_json import Json
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import ERRORS, Finding, Measure, Verdict
 from rrpolicy.frozen import field_names
@@ -18,7 +17,7 @@ from rrpolicy.policy.tree.problems import choices_text
 from rrpolicy.privacy.protection.grade import POSTERIOR_RISE, ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.reports.alternatives import MAP_ROUNDING, ComparisonQuantity
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument
 
 RULE = (
     "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
@@ -220,7 +219,7 @@ class Recommendation(Struct, frozen=True):
     rule: str = RULE
 
 
-class CandidateComparison(Struct, GatedResult, frozen=True):
+class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
     """Compared candidates.
 
     Attributes:
@@ -391,10 +390,6 @@ class CandidateComparison(Struct, GatedResult, frozen=True):
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."
         return "None passes. What each attains, and what stands in its way, is listed with it."
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the comparison as plain data."""
-        return record(self)
 
     @property
     def candidates(self) -> tuple[ListedCandidate, ...]:

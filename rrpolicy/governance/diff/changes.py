@@ -16,7 +16,7 @@ from rrpolicy.errors import GatedResult, Place, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.finding import Measure
 from rrpolicy.numbers import plain_number
-from rrpolicy.serialization import record
+from rrpolicy.serialization import JsonDocument, record
 from rrpolicy.wording import measure_text
 
 _LONGEST = 60
@@ -278,7 +278,7 @@ class DiffedPolicy(Struct, frozen=True):
     release: str | None = None
 
 
-class DataOnlyChange(Struct, frozen=True):
+class DataOnlyChange(JsonDocument, Struct, frozen=True):
     """The statement that a release under the new policy differs from one under the old by the data alone.
 
     Attributes:
@@ -301,12 +301,8 @@ class DataOnlyChange(Struct, frozen=True):
         """Return the digest of the statement, by which an attestation names it."""
         return digest(canonical(record(self, without={"id"})))
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the statement to be attested, with its id."""
-        return record(self)
 
-
-class PolicyDiff(Struct, GatedResult, frozen=True):
+class PolicyDiff(JsonDocument, Struct, GatedResult, frozen=True):
     """Two policies compared.
 
     Attributes:
@@ -341,12 +337,8 @@ class PolicyDiff(Struct, GatedResult, frozen=True):
         """Return the changes that are weaker, or possibly weaker, and not announced (RR140)."""
         return tuple(change.problem for change in self.changes if change.problem is not None)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the comparison as plain data."""
-        return record(self)
 
-
-class Difference(Struct, GatedResult, frozen=True):
+class Difference(JsonDocument, Struct, GatedResult, frozen=True):
     """Differences between two files, folders or revisions.
 
     Attributes:
@@ -370,10 +362,6 @@ class Difference(Struct, GatedResult, frozen=True):
     def problems(self) -> tuple[Problem, ...]:
         """Return the changes that are weaker, or possibly weaker, and not announced (RR140)."""
         return tuple(problem for comparison in self.comparisons for problem in comparison.problems)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the difference as plain data."""
-        return record(self)
 
 
 def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]) -> str:

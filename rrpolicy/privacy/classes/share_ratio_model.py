@@ -8,6 +8,7 @@ has all records: suppressed ones are released with their sensitive values, and c
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from enum import StrEnum
 from fractions import Fraction
@@ -73,7 +74,7 @@ PositiveLimit: TypeAlias = Annotated[Rational, AfterValidator(_positive)]
 Options = TypeVar("Options", bound=ClassOptions)
 
 
-class ShareRatioModel(ClassModel[Options]):
+class ShareRatioModel(ClassModel[Options], ABC):
     """A class model that limits ratios of shares. Subclasses implement `within`, `condition` and `worst`.
 
     Attributes:
@@ -82,17 +83,17 @@ class ShareRatioModel(ClassModel[Options]):
 
     strict: StrEnum
 
+    @abstractmethod
     def within(self, options: Options, ratios: FrequencyRatios) -> Mask:
         """Return (classes,) whether all ratios of a class are within the limit."""
-        raise NotImplementedError
 
+    @abstractmethod
     def condition(self, ratios: FrequencyRatios) -> Mask:
         """Return (classes,) whether a class satisfies the condition of the strict kind."""
-        raise NotImplementedError
 
+    @abstractmethod
     def worst(self, ratios: FrequencyRatios, among: Mask) -> float:
         """Return the smallest limit within which the ratios of some classes (classes,) are."""
-        raise NotImplementedError
 
     def is_strict(self, options: Options) -> bool:
         """Return whether options add the condition."""
