@@ -154,8 +154,8 @@ def _given(value: object) -> str:
 def type_mismatch(value: object, kind: Any) -> str | None:
     """Return the actual and the expected type of a value; None if they match.
 
-    A whole number is also a fraction and a float, a fraction also a float; NaN is no number. The fields of a dataclass
-    are compared as well.
+    A whole number also matches a fraction and a float, a fraction also a float; NaN is not a number. The fields of a
+    dataclass are compared as well.
     """
     found = _mismatch(value, kind)
     if found is None:

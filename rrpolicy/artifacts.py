@@ -20,7 +20,7 @@ class Artifact(NamedTuple):
     """A document.
 
     Attributes:
-        title: where it is found.
+        title: the places in which the document is found.
         where: its class, or the alias of the classes that it may have, as `module:name`.
         printed: whether a command prints it, with its exit status as the first key.
     """

@@ -43,7 +43,7 @@ def canonical(document: Json) -> bytes:
     """Return the canonical bytes of a document: sorted keys, no spaces, UTF-8.
 
     Raises:
-        ValueError: if the document holds NaN or an infinity.
+        ValueError: if the document contains NaN or an infinity.
     """
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 

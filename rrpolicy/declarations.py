@@ -1,8 +1,8 @@
 """Declarations of people that a policy makes and a release repeats: about its columns, its context and its exceptions.
 
 Roles and parts in a survey's design are about columns; the context, waivers and reasons for a weaker policy are about
-the release. None of the latter is computed and none of it changes a number: it has a separate digest, so that an
-approval or a new review date makes no plan stale.
+the release. The declarations about the release are not computed, and change no number. They have a separate digest,
+so that an approval or a new review date makes no plan stale.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def interval_edges(label: Value) -> tuple[float, float] | None:
 
 
 ROUNDING_TOLERANCE = 1e-6
-"""The share of the population by which known totals of different columns may differ: published ones are rounded."""
+"""Tolerance between the known totals of two columns, as a share of the population: totals are rounded."""
 
 MAX_WEIGHT = 2.0**53
 """The largest weight: beyond it doubles count no people, and sums of powers of weights are infinite."""
 
 
 def category_weight(category: Value) -> float | None:
-    """Return the size of a weight: a number, or a label that spells one; None if it is none from 0 to the largest."""
+    """Return the size of a weight: a number, or a label that spells one; None if outside 0 to the largest weight."""
     try:
         size = float(category) if not isinstance(category, bool) else math.nan
     except ValueError:
@@ -91,16 +91,16 @@ class Context(Struct, frozen=True):
     """The [context] table: facts that auditors need and no program can compute. All of it is published with a release.
 
     Attributes:
-        recipients: of the data.
+        recipients: the recipients of the data.
         release_model: public, to registered users, or inside a secure environment.
-        environment: where the data will be used, and under which controls.
+        environment: the place in which the data will be used, and its controls.
         auxiliary_data: other data, that recipients may have, which were considered.
-        legal_basis: of the release.
-        licence: of the released data, such as an SPDX identifier or an address.
+        legal_basis: the legal basis of the release.
+        licence: the licence of the released data, such as an SPDX identifier or an address.
         approver: the role that must approve it.
         auditor: the role that must audit it.
         approved_by: the approver of this policy; a baseline's approval is not inherited.
-        review_by: the last day on which all this holds; after it nothing is released.
+        review_by: the last day on which these declarations are valid; after it nothing is released.
         organisation: named in the letterhead of reports.
         address: lines below its name.
         logo: an image, as a data: address.
@@ -132,13 +132,13 @@ class Context(Struct, frozen=True):
         """Require that `review_by` is a day.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if it is not a day.
         """
         self.review  # noqa: B018 it raises
 
     @property
     def review(self) -> date | None:
-        """Return the last day on which the context holds."""
+        """Return the last day on which the context is valid."""
         return None if self.review_by is None else date.fromisoformat(self.review_by)
 
 
@@ -149,10 +149,10 @@ class Waiver:
     Attributes:
         finding: its identity: a utility gate (`utility/…`), a point of judgement (`warning/…`), a column that reveals
             another one (`association/…`), or `review_by`.
-        reason: why.
+        reason: the reason for the permission.
         approver: the role that permits it.
         until: the last day on which it is permitted, as ISO 8601 has it.
-        place: of the entry in the policy.
+        place: the place of the entry in the policy.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("place",)
@@ -167,7 +167,7 @@ class Waiver:
         """Require that `until` is a day.
 
         Raises:
-            ValueError: if it is none.
+            ValueError: if it is not a day.
         """
         date.fromisoformat(self.until)
 
@@ -187,8 +187,8 @@ class Change:
         version: the first version of the policy with the change.
         what: the entry or key that became weaker, as `rrpolicy diff` names it.
         why: the reason.
-        who: the role that decided it.
-        place: of the entry in the policy.
+        who: the role that made the decision.
+        place: the place of the entry in the policy.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("place",)
@@ -206,7 +206,7 @@ class Governance(JsonDocument, Struct, frozen=True):
     Attributes:
         context: the declarations.
         waivers: findings that are permitted, and until when.
-        changes: why it was made weaker.
+        changes: the reasons for which the policy was made weaker.
     """
 
     context: Context = Context()

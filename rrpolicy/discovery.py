@@ -100,7 +100,7 @@ def with_missing_plugins(registry: Registry, stated: Software) -> Registry:
 
 
 def _uninstalled_plugins(text: str, available: Collection[str], planned: Software) -> list[MissingPlugin]:
-    """Return the plugins of a listed distribution that a plan was made with, if it is no longer installed."""
+    """Return those plugins of a listed distribution that a plan was made with, if it is no longer installed."""
     name = canonicalize_name(_parse_requirement(text, None).name)
     if name in available:
         return []

@@ -1,9 +1,8 @@
 """Errors: a place, a problem, and the exceptions that carry problems with an exit status.
 
-A code is `RR` and three digits; the first digit is the exit status of the command that reports it:
-1 a requirement does not hold, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused.
-Codes with a first digit of 5 or more have any status.
-Every code has a page in `rrpolicy/error_codes/`, printed by `rrpolicy explain CODE`.
+A code is `RR` and three digits; the first digit is the exit status of the command that reports it: 1 a requirement is
+not met, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused. Codes with a first digit of 5
+or more have any status. Every code has a page in `rrpolicy/error_codes/`, printed by `rrpolicy explain CODE`.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ class Place:
 
     Attributes:
         file: path as the user wrote it; in no document, as the policy's digest identifies the file.
-        line: from 1.
-        column: from 1, in characters.
+        line: number of the line, from 1.
+        column: number of the first character, from 1.
         key: dotted key, such as `attributes.sex.domain`.
         text: the whole line, for the caret; never a line of data.
         width: characters to underline.
@@ -54,8 +53,8 @@ class Problem(Struct, frozen=True):
 
     Attributes:
         code: stable, such as `RR203`.
-        message: what is wrong; never a value of the data.
-        place: where in the policy, if anywhere.
+        message: the fault, in words; never a value of the data.
+        place: the place in the policy; None if there is no such place.
         expected: the correct form.
         hint: the action to take.
     """
@@ -100,8 +99,8 @@ class RRPolicyError(Exception):
     """An error with at least one problem; nothing was written.
 
     Attributes:
-        problems: what is wrong.
-        asked_of: the policy, release or table on the command line, as named there; "" if there is none.
+        problems: the problems, at least one.
+        asked_of: the policy, release or table on the command line, as named there; "" if unknown.
     """
 
     exit_status: ClassVar[int] = 70
@@ -147,7 +146,7 @@ class MissingNameError(RefusedError):
 
     Attributes:
         what: kind of the part, such as `privacy model`.
-        name: of the part.
+        name: name of the part.
     """
 
     def __init__(self, what: str, name: str, expected: str | None = None) -> None:
@@ -209,7 +208,7 @@ def write_error(what: str, error: OSError) -> RefusedError:
 
     Args:
         what: the file, as the message names it.
-        error: of the operating system, or of a library that wraps one of it.
+        error: the error of the operating system, or of a library that wraps one.
     """
     if error.errno == errno.EFBIG:
         hint = "write smaller files (`rows_per_file`), or choose a place without a limit on their size"

@@ -72,7 +72,7 @@ class Standing(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether a requirement holds. Undecided never passes a gate."""
+    """The verdict on a requirement. An undecided requirement never passes a gate."""
 
     SATISFIED = "satisfied"
     FAILED = "failed"
@@ -87,10 +87,10 @@ class Measure(Struct, frozen=True):
     error: float = 0.0
 
     def end(self, bound: Bound) -> float:
-        """Return the number that a limit decides by: the unfavourable end of an estimate's interval, else the number.
+        """Return the number that a limit is compared with: an estimate's unfavourable end, else the number.
 
         Args:
-            bound: for a maximum the upper end, `ERRORS` standard errors above; for a minimum the lower one.
+            bound: a maximum uses the upper end, `ERRORS` standard errors above the estimate; a minimum the lower end.
         """
         margin = ERRORS * self.error if self.standing is Standing.ESTIMATE else 0.0
         return self.value + margin if bound == "max" else self.value - margin
@@ -109,11 +109,12 @@ class Origin(StrEnum):
 class Derived(Struct, frozen=True):
     """A statistic of the original, beyond the record count, that public/ discloses or that producing it needed.
 
-    An attacker who knows all records but one recomputes it for each candidate value of that one, and excludes
-    candidates with another result.
+    An attacker who knows all records but one recomputes it for each candidate value of the unknown record, and
+    excludes candidates with another result.
 
     Attributes:
-        id: what a policy accepts, such as `parameters:sex`, `domain:age`, `marginal:race`, `node` or `released`.
+        id: the name by which a policy accepts it, such as `parameters:sex`, `domain:age`, `marginal:race`, `node` or
+            `released`.
         meaning: the disclosed property of the original, in words.
     """
 
@@ -129,17 +130,17 @@ class Companion:
     """A measure related to a finding, and shown with it to avoid confusion of the two.
 
     Attributes:
-        name: of the measure.
+        name: name of the measure.
         measure: the number.
         basis: the least that recomputes it.
         meaning: the meaning of the number, in a sentence.
         of: the value concerned, such as `disease = Flu`; "" for the finding as a whole.
-        compares_tables: as of `Finding`.
-        given: as of `Finding`.
-        chance_of: the risk whose probability the number is, for the person at highest risk; None if it is no
-            probability.
-        certain_of: the risk that is certain for as many people as the number counts; else None.
-        limit: the limit of this number, if single values have limits; else None.
+        compares_tables: see `Finding`.
+        given: see `Finding`.
+        chance_of: the risk whose probability the number is, for the person at highest risk; None if the number is not
+            a probability.
+        certain_of: the risk that is certain for as many people as the number counts; None for other numbers.
+        limit: the limit of this number; None if values have no separate limits.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("compares_tables", "limit")
@@ -252,7 +253,7 @@ class Finding(JsonDocument):
         limit: the limit; None if there is no limit.
         verdict: None for a measurement without a limit.
         basis: the least that recomputes `achieved`.
-        adversary: the attacker whom the number applies to, in a sentence.
+        adversary: the attacker to whom the number applies, in a sentence.
         assumptions: the conditions of the result.
         companions: related measures.
         profile: distribution across people (audit only).
@@ -264,9 +265,9 @@ class Finding(JsonDocument):
             cover a channel, or a decision to release, that would have been different for the other table.
         given: ids of the derived statistics that it is conditional on; empty if unconditional. See `under`.
         identity: stable id of the policy's entry that requires it; see `rrpolicy.policy.identity`. "" if no entry does.
-        chance_of: the risk whose probability `achieved` is, for the person at highest risk; None if it is no
+        chance_of: the risk whose probability `achieved` is, for the person at highest risk; None if it is not a
             probability.
-        promise: the requirement as a sentence for people; "" if its model has no such sentence, or without a
+        promise: the requirement as a sentence for people; "" if its model has no such sentence, or if there is no
             requirement.
     """
 
@@ -344,7 +345,7 @@ class Finding(JsonDocument):
         return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))
 
     def up_to(self, basis: Basis) -> Finding:
-        """Return the finding with numbers only up to a basis; public/ may hold those up to RELEASE.
+        """Return the finding with numbers only up to a basis; public/ may contain those up to RELEASE.
 
         Args:
             basis: numbers with a higher basis are omitted together with the limit: the choice among several limits is a
@@ -371,7 +372,7 @@ class UtilityFinding(Struct, frozen=True):
 
     Attributes:
         metric: its name.
-        options: of the metric.
+        options: options of the metric.
         expected: None if N and the channel do not determine it, or for the public.
         limit: the maximum or minimum allowed.
         verdict: whether the limit is met.

@@ -1,6 +1,6 @@
 """Every hook of rrpolicy. A plugin implements those it needs and registers under the entry-point group `rrpolicy`.
 
-Each hook is called once, when a policy, a bundle or a command is opened; none is called during a draw. Each returns an
+Each hook is called once, when a policy, a bundle or a command is opened, and never during a draw. Each returns an
 iterable of parts or of offers: a name and the location of the part. An offer is imported when a policy uses its name,
 so that a check stays fast with any number of plugins. Two plugins that offer the same name are refused (exit 4).
 

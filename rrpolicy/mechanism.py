@@ -101,8 +101,8 @@ def refuse_without_data(what: str, key: str, task: Task) -> PolicyError:
 
     Args:
         what: the part that needs the data.
-        key: below [mechanism], that requires it.
-        task: for the place.
+        key: the key below [mechanism] that requires it.
+        task: the task, for the place in the policy.
     """
     return _needs_data_error(what, task.policy.place(f"mechanism.{key}"))
 
@@ -117,11 +117,11 @@ class Remark(Struct, frozen=True):
 
     Attributes:
         name: kind of remark.
-        text: in words.
+        text: the remark, in words.
         measure: its number.
         attribute: the attribute concerned; "" if it does not concern one alone.
-        other: the attribute that this one is compared with; "" if there is none.
-        vacuous: the identity of the requirement that limits nothing; "" if there is none.
+        other: the attribute with which this one is compared; "" if there is no comparison.
+        vacuous: identity of a requirement that excludes no release; "" if the remark is not about one.
     """
 
     sparse: ClassVar[tuple[str, ...]] = ("other", "vacuous")

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 Direction: TypeAlias = Literal["at most", "at least"]
-"""The side of a limit on which a requirement holds."""
+"""The side of a limit on which a requirement is met."""
 DIGITS = 6
 """Significant digits; more only if fewer would hide on which side of a limit a number is."""
 CERTAIN = 1.0
@@ -59,7 +59,7 @@ def plain_number(value: float, digits: int = DIGITS) -> str:
 
 
 def exact_number(value: float) -> str:
-    """Return a number of the data or of a policy with the digits that a double holds for certain.
+    """Return a number of the data or of a policy with the digits that a double represents exactly.
 
     Labels of bins are made of it, so it never changes.
     """
@@ -159,7 +159,7 @@ def matrix_probability(value: float) -> str:
 
 
 def p_value(p: float) -> str:
-    """Return a p-value as people write it: three decimals, `<0.001` below that, `-` where there is none."""
+    """Return a p-value as people write it: three decimals, `<0.001` below that, `-` if it is NaN."""
     if math.isnan(p):
         return "-"
     return f"<{_SMALLEST_P}" if p < _SMALLEST_P else f"{p:.3f}"
@@ -191,7 +191,7 @@ def two_digits(value: float) -> str:
 
 
 def strictest_limit(end: float, side: Direction) -> str:
-    """Return the strictest limit, to three digits, that a number meets: rounded to the side on which it holds."""
+    """Return the strictest limit, to three digits, that a number meets: rounded to the side on which it is met."""
     up = Context(prec=3, rounding=ROUND_CEILING if side == "at most" else ROUND_FLOOR)
     return f"{max(up.create_decimal(Decimal(repr(float(end)))), Decimal(0)).normalize():f}"
 

@@ -59,13 +59,13 @@ class Option(NamedTuple):
     """An addition to the type and the help of an option; most have none.
 
     Attributes:
-        default: of the keyword; "": None, or no items, or false, by the type.
-        flag: of the command; "": `--` and the name; None: the command has no such option.
-        metavar: of the command's value.
+        default: default of the keyword; "": None, or no items, or false, by the type.
+        flag: flag of the command; "": `--` and the name; None: the command has no such option.
+        metavar: placeholder of the value in the command's help.
         kind: type of the command's value; default: by the option's type.
         range: least and greatest number.
-        type: of the keyword, as text.
-        help: of the function and of the command.
+        type: type of the keyword, as text.
+        help: help text of the function and of the command.
     """
 
     default: Any = ""

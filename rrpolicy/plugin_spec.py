@@ -53,7 +53,7 @@ class MissingPlugin(Struct, frozen=True):
 
     Attributes:
         plugin: name in the document.
-        code: of the problem if it is needed: RR404, or RR412 if the caller does not allow it.
+        code: code of the problem if the plugin is needed: RR404, or RR412 if the caller does not allow it.
         why: continuation of a sentence after its name.
         hint: the action to take.
     """

@@ -261,7 +261,7 @@ class Registry:
         """Return the pages on codes of plugins, by code.
 
         Raises:
-            RefusedError: RR405 if a code is one of rrpolicy's or of two plugins, RR406 if it is no code.
+            RefusedError: RR405 if rrpolicy or another plugin has the same code, RR406 if it is not a code.
         """
         found: dict[str, tuple[str, str]] = {}
         for plugin, offered in self._call("rrpolicy_codes", "page on a code"):
@@ -318,7 +318,7 @@ class Registry:
 
         Args:
             what: kind of the part; a key of `HOOKS`.
-            name: of the part.
+            name: name of the part.
 
         Raises:
             RefusedError: RR404 if the plugin is not installed, RR412 if the caller does not allow it.
@@ -432,8 +432,8 @@ class Registry:
 
         Raises:
             PolicyError: RR228 if there is no assessor or it refuses, RR227 if it refuses the grouping of attributes,
-                RR223 if an estimate is to decide and there is none, RR246 if it covers single records and a unit may
-                have several: never a silent pass.
+                RR223 if the policy requires an estimate and there is none, RR246 if it covers single records and a
+                unit may have several: never a silent pass.
             RefusedError: RR404 or RR412 if there is no assessor, and an absent plugin may offer it.
         """
         axes = tuple(dict.fromkeys(axis for _, axis in outline.axes))

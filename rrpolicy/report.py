@@ -101,7 +101,7 @@ class RiskRow(Struct, frozen=True):
         statistics: the same, given statistics of people with the same quasi-identifiers; None for finding a
             record.
         after: the same, given the released records.
-        record: the same, for an attacker who knows which record is the person's; None for finding a record.
+        record: the same, for an attacker who knows which record belongs to the person; None for finding a record.
         told: these numbers in a sentence.
         worst: the same for the person at highest risk, in a sentence.
         certain: number of people about whom the attacker is certain, in a sentence.
@@ -708,7 +708,7 @@ class Report(JsonDocument, Struct, frozen=True):
         utility: expected and realised utility.
         sections: the mechanism's own sections.
         provenance: versions, plugins, digests; times and commits on the audit page.
-        context: people's declarations and decisions, none of them computed: recipients, waivers, changes.
+        context: people's declarations and decisions, which are not computed: recipients, waivers, changes.
         attacks: adversarial test (audit page only); empty if no test was written.
         points: points that need a person's judgement although nothing fails.
         alternatives: comparison with alternatives (audit page only); None if no comparison was written.
@@ -724,7 +724,7 @@ class Report(JsonDocument, Struct, frozen=True):
         following: next steps, with their commands.
         attested: verifiers and signers of the release, by signed statements (audit page only).
         obstacles: problems that prevent a release (page of a plan only).
-        letterhead: the organisation's own parts of the pages; None if there are none.
+        letterhead: the organisation's parts of the pages; None if the policy declares none.
         texts: policy files as written, by name (audit page only).
     """
 

@@ -12,8 +12,8 @@ numbers their names in lower case), infinities "inf". Class variables state what
 - `written`: all keys in order, each a field, a constant or a property, with `key=name` where these differ. Only fields
   are read.
 
-msgspec validates what is read, and makes the schemas. Only what this module writes is read: an unknown field is
-refused, and every fraction is in lowest terms, so that one value has one document.
+msgspec validates what is read, and makes the schemas. Only documents that this module wrote are read: an unknown
+field is refused, and every fraction is in lowest terms, so that one value has one document.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Described(Struct):
 
     Attributes:
         kind: its name.
-        version: of its fields.
+        version: version of its fields.
     """
 
     kind: str
@@ -81,9 +81,9 @@ class Key(NamedTuple):
     """A key of a class's documents.
 
     Attributes:
-        key: in documents.
-        name: of the field, constant or property.
-        default: of a field; UNSET if it has none, or is made for each object.
+        key: key in documents.
+        name: name of the field, constant or property.
+        default: default of the field; UNSET if it has none, or if it is made for each object.
         required: whether documents must have it to be read.
         field: whether it is read.
         sparse: whether documents omit the default.
@@ -194,7 +194,7 @@ def plain(value: Any, *, public: bool = False) -> Json:
 
 
 def record(value: Any, *, public: bool = False, without: Collection[str] = ()) -> dict[str, Json]:
-    """Return an object as plain data, key by key; arguments as for `plain`, and names of what is left out.
+    """Return an object as plain data, key by key; arguments as for `plain`, and names of the fields to omit.
 
     Raises:
         TypeError: if its class is neither a Struct nor a dataclass.
@@ -252,7 +252,7 @@ def read(kind: type[T], document: Any, given: Mapping[str, Any] = MappingProxyTy
 
 
 def faults(document: Any, kind: Any) -> str:
-    """Return why a document is none of a class, with the place and no value; "" if it is one."""
+    """Return the reason for which a document does not describe a class, with the place and no value; "" if it does."""
     try:
         msgspec.convert(document, _document_type(kind, frozenset())[0], dec_hook=_read_fraction)
     except ValidationError as error:
@@ -284,7 +284,7 @@ def _document_type(kind: Any, given: frozenset[str], tag: str = "") -> tuple[Any
     Args:
         kind: the class.
         given: fields that documents lack.
-        tag: constant by which a union's classes are distinguished.
+        tag: constant that distinguishes the classes of a union.
     """
     hints = get_type_hints(kind, include_extras=True)
     about = field_descriptions(kind)

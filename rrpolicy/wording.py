@@ -23,7 +23,7 @@ VERDICT_WORDS: Mapping[Verdict | None, str] = {
     Verdict.UNDECIDED: "undecided",
     None: "measured",
 }
-"""Verdict of a requirement -> its word; None is a measurement without a limit. Documents hold the verdict's name."""
+"""Verdict of a requirement -> its word; None is a measurement without a limit. Documents contain the verdict's name."""
 MEASURED = "measured"
 """Name in documents of the verdict on a measurement without a limit."""
 CONDITIONAL, WAIVED = "met, conditional", "waived"
@@ -92,7 +92,7 @@ def counted(number: int, word: str) -> str:
 
 
 def measure_text(measure: Measure) -> str:
-    """Return a number with its standing for messages and the terminal, in digits that a policy can hold."""
+    """Return a number with its standing for messages and the terminal, in digits that a policy can represent."""
     if measure.standing is Standing.ESTIMATE:
         error = f" ± {plain_number(measure.error, 2)}" if measure.error else ""
         return f"{plain_number(measure.value)}{error} (estimate)"
@@ -137,7 +137,7 @@ def expected_value_text(finding: UtilityFinding) -> str:
 def limit_direction(
     requirement: str, achieved: float | None, limit: float | None, verdict: Verdict | None
 ) -> Direction:
-    """Return the side of its limit on which a requirement holds: by its wording, else by its verdict."""
+    """Return the side of its limit on which a requirement is met: by its wording, else by its verdict."""
     if any(sign in requirement for sign in (">", "≥", "at least")):
         return "at least"
     if any(sign in requirement for sign in ("<", "≤", "at most")):
@@ -167,7 +167,7 @@ def margin_text(achieved: float, limit: float, *, solved: bool = False) -> str |
 
 
 def used_share_of_limit(achieved: float, limit: float, side: Direction) -> float | None:
-    """Return the used share of a limit: 1 at it, more if it is exceeded; None if that is no number."""
+    """Return the used share of a limit: 1 at it, more if it is exceeded; None if the share is not a number."""
     over, under = (achieved, limit) if side == "at most" else (limit, achieved)
     if math.isinf(under):
         return 0.0
@@ -175,7 +175,7 @@ def used_share_of_limit(achieved: float, limit: float, side: Direction) -> float
 
 
 def decisive_bound_text(finding: UtilityFinding) -> str:
-    """Return the number by which an estimate is decided; "" for any other."""
+    """Return the number that decides an estimate; "" for an exact number or an upper bound."""
     if finding.expected is None or finding.expected.standing is not Standing.ESTIMATE:
         return ""
     side = "upper" if finding.bound == "max" else "lower"

@@ -75,7 +75,7 @@ def compare_estimates(
     of these people permits.
 
     Args:
-        releases: in order of time; opened, or their folders.
+        releases: opened releases or their folders, in order of time.
         question: a query as for `Release.query`, or a function of a release that returns a result, such as `lambda r:
             r.association("sex", "disease", "phi")`. Rows with the same labels are compared.
 
@@ -100,7 +100,7 @@ def compare_estimates(
 
 @public_function
 def export(bundle: PathLike, program: str, **options: Unpack[ExportOptions]) -> str:
-    """Return the file by which another program reads a release; the bundle is never written into.
+    """Return the file with which another program reads a release; the bundle is never modified.
 
     Args:
         bundle: the bundle's folder, or its public/ folder alone.

@@ -65,10 +65,11 @@ def verify_ledger(ledger: PathLike, **options: Unpack[VerifyLedgerOptions]) -> V
         Its head, and the releases for which it does not record whether their bundle appeared.
 
     Raises:
-        RefusedError: RR440 if it cannot be relied on, RR443 if there is none.
+        RefusedError: RR440 if it cannot be relied on, RR443 if it does not exist.
         RequirementError: RR130 if a bundle is not the release in the ledger; RR134 for every guarantee that its
-            releases break together, and that nobody accepted.
-        PolicyError: RR260, RR261, RR284 if a bundle is no release, or was changed; RR282 if there is no such revision.
+            releases break together without a recorded acceptance.
+        PolicyError: RR260, RR261, RR284 if a bundle is not a release, or was changed; RR282 if the revision does not
+            exist.
 
     Example:
         >>> rrpolicy.verify_ledger("releases.jsonl").open
@@ -99,7 +100,7 @@ def add_to_ledger(ledger: PathLike, bundle: PathLike | None = None, **options: U
 
     Raises:
         PolicyError: RR250 if the call makes no sense; RR2xx for a policy; RR446 for a population that the ledger does
-            not know; RR260, RR261, RR284 if the bundle is no release, or was changed.
+            not know; RR260, RR261, RR284 if the bundle is not a release, or was changed.
         RequirementError: RR130 if the bundle is not the release in the ledger.
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
 
@@ -145,7 +146,7 @@ def inventory(policies: Sequence[PathLike], **options: Unpack[InventoryOptions])
         The releases, each with its grade, its dates, who verified, attacked and signed it, and the decisions due.
 
     Raises:
-        PolicyError: RR200 if a folder holds no policy.
+        PolicyError: RR200 if a folder contains no policy.
         RefusedError: RR440, RR443 for a ledger; RR411 if the page is there, RR407, RR408 if it cannot be written.
 
     Example:

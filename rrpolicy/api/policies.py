@@ -153,8 +153,8 @@ def plan(policy: PolicyLike, source: Table | None = None, **options: Unpack[Plan
 
     Returns:
         The plan with its `findings`, `utility` and `errors`. It passes if every requirement and every utility limit
-        holds; `plan(…).require()` raises where one fails. `out` writes a plan that passes, and its key in another file;
-        for a plan without data it writes the `questionnaire` that `randomize` takes.
+        is met; `plan(…).require()` raises an error otherwise. `out` writes a plan that passes, and its key in another
+        file; for a plan without data it writes the `questionnaire` that `randomize` takes.
 
     Raises:
         PolicyError: RR2xx if the policy is wrong or cannot be met; RR250 if the call makes no sense; RR520 if a plan
@@ -249,9 +249,9 @@ def compare(*policies: PathLike, **options: Unpack[CompareOptions]) -> Candidate
         recommendation. It passes if a candidate does. It is confidential: all of it is computed from the table.
 
     Raises:
-        PolicyError: RR2xx if a file is no policy; RR250 if there is no such mechanism, key, risk or error, too many
-            candidates, or candidates that read different tables, or if there is not one release to be written into;
-            RR560 if `resume` is another file.
+        PolicyError: RR2xx if a file is not a policy; RR250 if a mechanism, key, risk or error does not exist, too
+            many candidates, or candidates that read different tables, or if there is not one release to be written
+            into; RR560 if `resume` is another file.
         DataError: RR3xx if the table cannot be read; a table that does not fit a candidate is a remark in its row.
         RefusedError: as for `plan`; RR553 if the release that is to be written into is signed.
         RequirementError: RR11x if a release is not as its documents state.
@@ -336,7 +336,7 @@ def packs(*names: str) -> tuple[BaselinePack, ...]:
     """Return baselines that come with rrpolicy.
 
     Args:
-        names: of the packs; default: all there are.
+        names: names of the packs; default: all packs.
 
     Returns:
         Each with its purpose, its sources, its text and its digest.
@@ -358,7 +358,7 @@ def write_pack(name: str, folder: PathLike) -> Path:
     """Write a baseline that comes with rrpolicy into a repository, for policies to extend there.
 
     Args:
-        name: of the pack, as `packs` has it.
+        name: name of the pack, as `packs` returns it.
         folder: made if missing; nothing is overwritten.
 
     Returns:
@@ -417,7 +417,7 @@ def counted(table: Table, multiplicity: str = "n") -> CountedTable:
         The table, for `source`, `plan_on` and `reference` of every function.
 
     Raises:
-        PolicyError: RR250 if it is no table.
+        PolicyError: RR250 if it is not a table.
 
     Example:
         >>> rrpolicy.counted("counts.parquet", "n").multiplicity
@@ -433,7 +433,7 @@ def counted(table: Table, multiplicity: str = "n") -> CountedTable:
 
 @public_function
 def sql(policy: PolicyLike, dialect: str, **options: Unpack[SqlOptions]) -> SqlStatements:
-    """Return the statements by which an engine that rrpolicy does not open counts a policy's table; nothing is read.
+    """Return the statements with which an engine that rrpolicy cannot open counts a policy's table; nothing is read.
 
     They recode each released column as the policy does, values without a category included, and count. The result is a
     table of counts, for `counted`: it gives the release that the records give, or is refused where they are.

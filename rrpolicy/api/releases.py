@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 def release(what: ReleaseInput, out: PathLike, **options: Unpack[ReleaseOptions]) -> WrittenBundle:
     """Write a release that every requirement allows, or nothing.
 
-    The bundle appears whole or not at all, and nothing is ever overwritten. Anyone who has the key can test any guess
-    about the table. Every release of a series needs the same key. With `push`, the release is entered in the ledger of
-    the branch first, and is not made if that fails; a policy without a ledger pushes nothing.
+    The bundle appears whole or not at all, and no file is ever overwritten. Anyone who has the key can test any guess
+    about the table. Every release of a series needs the same key. With `push`, the release is entered in the ledger
+    of the branch first, and is not made if that fails; a policy without a ledger pushes nothing.
 
     Args:
         what: a policy's file, a policy that was loaded, a plan that `plan` returned, or the file of a plan. The file of
@@ -89,7 +89,7 @@ def open_questionnaire(path: PathLike, **options: Unpack[OpenQuestionnaireOption
         The questions, the randomisation of responses, and the guarantees.
 
     Raises:
-        PolicyError: RR521 if it is none, or was changed.
+        PolicyError: RR521 if the file is not a questionnaire, or was changed.
         RefusedError: RR404 to RR406, RR412 for a plugin.
 
     Example:
@@ -187,15 +187,15 @@ def verify(bundle: PathLike, **options: Unpack[VerifyOptions]) -> Verification:
             undecided.
 
     Returns:
-        Every check with its outcome. It passes if everything that the level recomputes holds; a check that is
-        `undecided` is no problem, so a strict caller requires that there is none.
+        Every check with its outcome. It passes if no check that the level recomputes fails; a check that is
+        `undecided` is not a problem, so a strict caller requires that no check is undecided.
 
     Raises:
-        PolicyError: RR250 if the level needs an input that is not given, or is none; RR260 if there is no such release;
-            RR2xx for the file of allowed signers.
+        PolicyError: RR250 if an input of the level is missing or invalid; RR260 if the release does not exist; RR2xx
+            for the file of allowed signers.
         DataError: RR3xx if the table cannot be read.
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
-            public key that is none; RR440, RR443 for a ledger that cannot be relied on, or is not there.
+            file that is not a public key; RR440, RR443 for a ledger that cannot be relied on, or does not exist.
 
     Example:
         >>> found = rrpolicy.verify("release", source="survey.parquet")
@@ -239,7 +239,7 @@ def archive(bundle: PathLike, out: PathLike, **options: Unpack[ArchiveOptions]) 
 
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify; nothing is written.
-        PolicyError: RR260 if it is no bundle with audit/.
+        PolicyError: RR260 if it is not a bundle with audit/.
         RefusedError: RR411 if the file is there, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
 
     Example:
@@ -302,8 +302,8 @@ def sign(bundle: PathLike, key: PathLike, **options: Unpack[SignOptions]) -> Sig
     """Sign a release, or approve a policy; a signature is added to the existing ones.
 
     A release that does not verify is not signed. An approval covers the resolved policy with its declarations and
-    decisions: `release` refuses it once any of them has changed. A recall is a signed notice that the release is no
-    longer to be used; `verify` and estimates refuse the release then.
+    decisions: `release` refuses it once any of them has changed. A recall is a signed notice not to use the release
+    any longer; `verify` and estimates then refuse the release.
 
     Args:
         bundle: the bundle's folder, with public/ and audit/; or the file of a policy.

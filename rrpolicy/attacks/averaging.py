@@ -17,7 +17,7 @@ people of one original cell alpha must release one certain combination of counts
     Pr(o2 = o1 | o1) <= max_x Multinomial(x; n, P[., alpha])
                      <= prod_beta max_k Poisson(k; n P[beta, alpha]) / Poisson(n; n)
 
-and the least of these bounds holds. Both tests are combined: each tail counts twice (Bonferroni).
+and the least of these bounds applies. Both tests are combined: each tail counts twice (Bonferroni).
 
 Two releases of one series have the same values for the same records: of one table the same file (share 1).
 """

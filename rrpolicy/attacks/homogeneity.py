@@ -6,7 +6,7 @@ does not have, guesses the most frequent of the others (background knowledge; Ma
 the guess is right if the value is among the j + 1 most frequent ones of its class. Both are counts of the written
 release, and deterministic: they must equal those computed from the original and the channel.
 
-In a release of `anatomy` no group holds a value twice, so that of each group exactly one guess is right: N/l, rounded
+In a release of `anatomy` no group contains a value twice, so that exactly one guess per group is right: N/l, rounded
 down, are predicted.
 """
 

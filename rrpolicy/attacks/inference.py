@@ -17,7 +17,7 @@ counts of the combinations
 
     f(beta, v) = sum_alpha n_alpha P_QI[beta, alpha] / lambda(beta) sum_u c_u^2 P_S[v, u] / (P_S c)_v
 
-whose expectation a record is the mean over people of `value read correctly`, which is reported with every risk.
+whose expectation per record is the mean over people of `value read correctly`, which is reported with every risk.
 
 References:
     Guo, Ying, Wu 2011, eq. 6-9, for the posterior weights.

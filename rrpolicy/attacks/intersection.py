@@ -1,13 +1,14 @@
 """Intersection: two releases of sets of one table, combined for rows that can be linked to one person.
 
-A person with unique, unmodified quasi-identifiers has a row in each release that any attacker finds. The value of that
-person is in both sets, and is revealed if they have no other in common. Given the first set, of l values out of S, the
-second, of m, holds none of its l - 1 others with the chance
+A person with unique, unmodified quasi-identifiers has a row in each release that any attacker finds. The value of
+that person is in both sets, and is revealed if the sets have no other value in common. Let the first set have l
+values out of S, and the second m. Given the first set, the second contains none of its l - 1 other values with the
+probability
 
     C(S - l, m - 1) / C(S - 1, m - 1)
 
 for each such person, independent of all others: the number of revealed values is binomial. Releases that share their
-draws have whole sets in common, and reveal nobody.
+draws have whole sets in common, and reveal no value.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def _intersect_attribute(
 
 
 def _set_memberships(counted: AttackCells, alone: Mask) -> Array:
-    """Return (people, values) whether the released set of each unique person holds a value."""
+    """Return (people, values) whether the released set of each unique person contains a value."""
     axis = counted.axes[-1]
     assert isinstance(axis, ListedSets)
     found: Array = axis.holds[np.argmax(counted.released[alone], axis=-1)]

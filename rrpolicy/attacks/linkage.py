@@ -1,4 +1,4 @@
-"""Record linkage: for every released record a person is named, by an attacker who knows everybody's originals.
+"""Record linkage: an attacker who knows everybody's originals names a person for every released record.
 
 The attacker names, at random, one of the people of the combination alpha that is most likely released as the record's,
 beta. That is the record's person with the chance

@@ -1,9 +1,9 @@
-"""Membership: the one of two people to whom a released record belongs.
+"""Membership: choose which of two people a released record belongs to.
 
-A released record is shown to an attacker who knows all originals, with two people of the table: the record's own and
-another, drawn at random, in random order. The attacker names the one for whom this release is likelier. As the number
-of records is public, a person who is not in the table is replaced by another: membership means that a record belongs to
-this person and not to that one.
+An attacker who knows all originals sees a released record and two people of the table in random order: the person of
+the record and another person, drawn at random. The attacker names the one for whom this release is likelier. As the
+number of records is public, a person who is not in the table is replaced by another: membership means that a record
+belongs to this person and not to that one.
 
 With x the original of one person and y that of the other, a record b is released of x with the chance P[b, x]; so that
 over all people whose record b may be, and all others paired with each,

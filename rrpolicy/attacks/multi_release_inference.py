@@ -119,7 +119,7 @@ def _infer_attribute(
 
 
 def linking_axes(target: AttackTarget, products: Sequence[Product], sensitive: Axis) -> list[Axis]:
-    """Return the axes by which rows of several releases are linked to one person: known, and unmodified in all.
+    """Return the axes that link rows of several releases to one person: known, and unmodified in all.
 
     `target` is the first release, `sensitive` the axis of it that is attacked.
     """

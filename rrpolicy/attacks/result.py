@@ -33,12 +33,12 @@ class AttackResult(Struct, frozen=True):
     """One attack, run against one written release, or against two of one table.
 
     Attributes:
-        name: of the attack, such as `record linkage`.
+        name: name of the attack, such as `record linkage`.
         of: its target: the sensitive attribute, or two releases; "" if there is only one.
         knows: the attacker's knowledge, in words.
         counts: the meaning of a success, in words.
         outcome: the comparison of the success with its prediction.
-        reason: why it is undecided; "" if it is not.
+        reason: the reason for which it is undecided; "" if it is decided.
         trials: number of attempts: the number of records, or 1 for a share.
         successes: the number of them that are expected to succeed, given the written release.
         predicted: the expectation of `successes` over all draws from the channel, exact up to rounding.
@@ -46,8 +46,8 @@ class AttackResult(Struct, frozen=True):
         highest: the largest number that agrees with the prediction.
         tail: upper bound of the chance of successes as far from their expectation, in both directions; 1 if they agree
             and 0 if they differ, for a deterministic channel.
-        basis: of prediction and bound, in words.
-        fault: the meaning of a disagreement, if it is another than that the file is no draw from its channel.
+        basis: the reasoning behind prediction and bound, in words.
+        fault: the meaning of a disagreement, unless it is that the file is not a draw from its channel.
         without: the expectation for an attacker who knows the same and has no release; None if that is meaningless.
     """
 
@@ -100,10 +100,10 @@ class AttackReport(JsonDocument, Struct, GatedResult, frozen=True):
     Attributes:
         releases: digest of each release.json, in the order given.
         source: unkeyed fingerprint of the original table; of several, the first release's.
-        records: in the table.
-        version: of rrpolicy, which ran the attacks.
-        attacks: on each release by itself, in order.
-        together: on several of them.
+        records: number of records in the table.
+        version: version of rrpolicy that ran the attacks.
+        attacks: attacks on single releases, in order.
+        together: attacks on several releases at once.
     """
 
     schema: ClassVar[str] = "rrpolicy.attack/1"

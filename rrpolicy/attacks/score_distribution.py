@@ -88,7 +88,7 @@ def compare_with_prediction(
     """Return an attack with its result, compared with its law.
 
     `unit` is the sum of one success, `times` the number of attacks of this name that are combined (Bonferroni).
-    `impossible`: the release holds values that are impossible for every original.
+    `impossible`: the release contains values that are impossible for every original.
     """
     tail = 0.0 if impossible else min(1.0, times * expected.tail(successes))
     reach = expected.reach(float(FALSE_ALARM) / times)

@@ -62,7 +62,7 @@ class ListedSets(Struct, frozen=True, dict=True):
 
     @cached_property
     def holds(self) -> Array:
-        """Return (sets, values) whether a set holds a value."""
+        """Return (sets, values) whether a set contains a value."""
         members = np.array(list(combinations(range(self.original_size), self.sets.set_size)), dtype=np.int64)
         held = np.zeros((self.released_size, self.original_size))
         np.put_along_axis(held, members, 1.0, axis=1)
@@ -120,7 +120,8 @@ class AttackTarget(Struct, frozen=True):
     """A written release, for an evaluator who has the original as well.
 
     `read` opens distinct rows of a released table, with a column `MULTIPLICITY`. `table` is the place of its original
-    among the named tables. `unfit` is why it is probably a release of another table, and not attacked; "" if it is not.
+    among the named tables. `unfit` is the reason for which it is probably a release of another table, and not
+    attacked; "" if it fits.
     """
 
     name: str

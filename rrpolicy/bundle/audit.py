@@ -47,8 +47,8 @@ class PublicDigests(Struct, frozen=True):
     """Digests of public/ that audit/ contains.
 
     Attributes:
-        digest: of release.json, as it states itself.
-        file: of the bytes of release.json.
+        digest: digest of release.json, as the file itself states it.
+        file: digest of the bytes of release.json.
     """
 
     digest: Digest
@@ -63,17 +63,17 @@ class AuditRecord(Struct, frozen=True):
         public: refers to public/.
         source_tag: HMAC of the source's content under the plan's key; null for collected records.
         source_given_as: the kind of the table; no address, no path.
-        key: how the key is kept.
+        key: the way in which the key is stored.
         writers: versions that the bytes of the release depend on.
         policy_files: the policy's files as written, in audit/.
-        policy_commit: that HEAD named; null if the policy was in no repository.
+        policy_commit: git commit of the policy's repository (HEAD); null if the policy was in no repository.
         policy_blob: git's id of the policy file.
-        time: of the release.
+        time: time of the release.
         ledger: its position in the ledger.
-        draw: of a series, the binding of its key to the plan and the source.
+        draw: in a series, the binding of its key to the plan and the source.
         together: the composition with earlier releases.
         files: digests of the other files of audit/.
-        digest: of this document without this key.
+        digest: digest of this document without this key.
     """
 
     schema: ClassVar[str] = "rrpolicy.audit/1"
@@ -103,10 +103,10 @@ class FindingsDocument(Struct, frozen=True):
     """audit/findings.json: every number of the final assessment, and the draw's actual values.
 
     Attributes:
-        findings: of each requirement.
+        findings: results of the privacy requirements.
         utility: expectations.
         attained: the draw's actual values.
-        protection: how strong the release is.
+        protection: the grade of protection.
         tested: whether the draw was tested.
     """
 
@@ -162,7 +162,7 @@ def audit_record(
 
 
 def policy_git_id(commit: str | None, toml: bytes | None) -> str | None:
-    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit holds these bytes."""
+    """Return git's id of the policy file: `git ls-tree -r COMMIT` shows it if the commit contains these bytes."""
     return None if commit is None or toml is None else blob_id(toml, commit)
 
 

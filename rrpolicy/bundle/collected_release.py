@@ -120,7 +120,7 @@ def _write_collected_bundle(
 
 
 def _collected_decision(decision: Decision, expected: int, records: int) -> Decision:
-    """Return a decision on records that are randomised already: none of them can be suppressed."""
+    """Return a decision on records that are already randomised, so that no record can be suppressed."""
     hint = (
         f"these {records:,} records are randomised already, and nothing can be hidden more: the plan counts on "
         f"{expected:,}. Collect more of them; if no more will come, they cannot be released under this policy"

@@ -220,7 +220,7 @@ def current_plan(  # noqa: PLR0917 each is another thing
 
 
 def policy_with_places(plan: Plan, stated: Policy) -> Policy:
-    """Return a plan's policy with the places of the policy file, which a plan's file does not hold."""
+    """Return a plan's policy with the places of the policy file, which a plan's file does not contain."""
     pairs = zip(plan.policy.requirements, stated.requirements, strict=True)
     return replace(plan.policy, requirements=tuple(replace(planned, place=written.place) for planned, written in pairs))
 

@@ -55,10 +55,10 @@ class ExecutedPlan(Struct, frozen=True):
     Attributes:
         plan: settled, with its source tag.
         original: the table; None if its records were collected, each randomised before it was sent.
-        series: that the release belongs to; None if it belongs to none.
+        series: the series that the release belongs to; None if it belongs to none.
         draw: see `rrpolicy.planning.ledger_account.draw_id`.
-        weighed: with earlier releases of the same people; None if the policy names no ledger.
-        questionnaire: of its collected records; None if it was drawn from a table.
+        weighed: the budget used with earlier releases of the same people; None if the policy names no ledger.
+        questionnaire: the questionnaire of its collected records; None if it was drawn from a table.
         replaces: digest of release.json of the release that it corrects; None if it corrects none.
     """
 

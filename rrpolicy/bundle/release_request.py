@@ -66,13 +66,13 @@ class WrittenBundle(JsonDocument):
     """A bundle that was written.
 
     Attributes:
-        policy: of the release.
+        policy: the policy of the release.
         bundle: its folder, as the caller named it.
         key: its location; None if it was destroyed.
-        digest: of release.json, which covers all of public/.
+        digest: digest of release.json, which covers all of public/.
         data: table -> its file in public/.
         files: path in the bundle -> digest of the file's bytes; release.json and audit.json state them.
-        findings: of each requirement.
+        findings: results of the privacy requirements.
         utility: the expected value at each utility gate.
         protection: its grade.
     """
@@ -146,7 +146,7 @@ class ReleaseOrder(Struct, frozen=True):
 
     Attributes:
         opened: the policy as its file states it now, and the table.
-        plan: to execute; None if it must be made.
+        plan: the plan to execute; None if it must be made.
         held: the key of a plan that was made in this process.
         plan_file: a plan's file, with its key in the same folder.
     """
@@ -251,7 +251,7 @@ def _execute_order(
     terms: Terms,
     options: ReleaseOptions,
 ) -> None:
-    """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
+    """Draw into the staging folder with an existing, derived or new key, and publish the bundle."""
     plan_file, opened, progress, replaces = order.plan_file, order.opened, options["progress"], options["replaces"]
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
@@ -307,9 +307,9 @@ def _execute_order(
 def _existing_key_file(
     order: ReleaseOrder, kept: KeyDisposition, beside: Path | None, series: str | None
 ) -> Path | None:
-    """Return the file of the key that was made with the plan; None if there is none yet.
+    """Return the file of the key that was made with the plan; None if it does not exist yet.
 
-    The key of a series is no such key.
+    The key of a series is not such a key.
     """
     if order.held is not None:
         return None
@@ -319,7 +319,7 @@ def _existing_key_file(
 
 
 def open_ledger_account(opened: OpenedPolicy, accounts: LedgerBackend) -> AbstractContextManager[Account | None]:
-    """Return the ledger that a policy names, held until the bundle has appeared; a null context if it names none."""
+    """Return the ledger that a policy names, locked until the bundle has appeared; a null context if it names none."""
     return nullcontext() if opened.policy.ledger is None else accounts.writing(opened.policy, opened.registry)
 
 
@@ -327,9 +327,9 @@ def open_ledger_account(opened: OpenedPolicy, accounts: LedgerBackend) -> Abstra
 def _draw_key(
     plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition, staging: Staging, *, keep: bool
 ) -> Iterator[KeyFile]:
-    """Yield the key to draw with: the one held, if it is for this plan and table, one derived for both, or a fresh one.
+    """Yield the key to draw with: the given one, if it is for this plan and table, a derived one, or a fresh one.
 
-    A key that is to be kept in a file is written before the bundle appears, and is gone again if it does not.
+    A key that is stored in a file is written before the bundle appears, and removed if the bundle does not appear.
     """
     made = _binding_key(plan, original, held, kept)
     if kept.path is None or not keep:
@@ -340,7 +340,7 @@ def _draw_key(
 
 
 def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: KeyDisposition) -> KeyFile:
-    """Return the key that binds a plan to the table: the one held, one derived for both, or a fresh one."""
+    """Return the key that binds a plan to the table: the given one, a derived one, or a fresh one."""
     if held is not None:
         tag = plan.source_tag
         if tag is not None and tag == held.source_tag and tag != keyed_fingerprint(held.key, original, tag):
@@ -373,7 +373,7 @@ def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> No
 
 @contextmanager
 def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: SeriesState | None) -> Iterator[SeriesKey]:
-    """Yield the key of a series: the one that is kept, one derived from a secret, or, to begin it, a fresh one.
+    """Yield the key of a series: the stored one, one derived from a secret, or a fresh one that begins the series.
 
     `begun` is None for the first release of the series.
     """

@@ -1,7 +1,7 @@
 """A bundle appears whole, by rename, or not at all: also under a full disk, an interrupt and kill -9.
 
-It is built in a folder next to the target, `.NAME.rrpolicy-…` of mode 0700, which the process holds locked. A folder
-that a killed run left there, for any target, is no longer locked: the next release in the same parent removes it.
+It is built in a folder next to the target, `.NAME.rrpolicy-…` of mode 0700, which the process locks. A folder of a
+killed run, for any target, is no longer locked: the next release in the same parent removes it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Staging(Struct, frozen=True):
     """A bundle in the making.
 
     Attributes:
-        scratch: the folder for spilling; it holds original values and never becomes part of the bundle.
-        umask: of the process, for files that others may read.
+        scratch: the folder for spilling; it contains original values and never becomes part of the bundle.
+        umask: the umask of the process, for files that others may read.
         swept: stale folders of killed runs that were removed.
-        identity: of the folder, which survives moves.
+        identity: device and inode of the folder, which survive moves.
     """
 
     target: Path

@@ -40,7 +40,7 @@ class Sink(Protocol):
             n: (rows,) multiplicity of each row; None for once.
             in_order: the caller passes distinct rows in the table's canonical order over all calls, so that nothing
                 needs sorting.
-            sorted_by: number of the first columns of the table's `sort` by which the rows are sorted over all calls.
+            sorted_by: the rows are sorted, over all calls, by this number of the table's first `sort` columns.
         """
         ...
 
@@ -54,7 +54,7 @@ class Channel(ABC):
 
     Attributes:
         kind: its name in documents, such as `acme.sample`; `rrpolicy_channels` offers the class by it.
-        version: of its fields: another one is refused when it is read.
+        version: version of its fields; a document of another version is refused.
     """
 
     kind: ClassVar[str]
@@ -82,7 +82,7 @@ class Channel(ABC):
 
         Args:
             original: the table from which it was drawn.
-            released: for each table a reader of distinct rows under the released names, with a last column
+            released: table name -> a reader of distinct rows under the released names, with a last column
                 `rrpolicy.plugin.MULTIPLICITY`.
         """
 
@@ -131,7 +131,7 @@ class Axis(ABC):
 
     Attributes:
         kind: its name in documents.
-        version: of its fields.
+        version: version of its fields.
         one_number: whether `split` draws each of many cells of one record by a single uniform number, as
             `rrpolicy.plugin.split_by_columns` does, or by none; only then can the axis be part of a series.
     """
@@ -334,6 +334,6 @@ class Readable(Posterior, Protocol):
             weight: (size,) w.
             prior: (size,) c.
             own: the original value; it occurs.
-            most: operations beyond which None is returned.
+            most: number of operations beyond which None is returned.
         """
         ...

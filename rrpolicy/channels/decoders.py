@@ -203,11 +203,11 @@ class MatrixDecoder(_DecoderBase):
 
 @dataclass(frozen=True, slots=True)
 class AdditionDecoder(_DecoderBase):
-    """A set of distinct values that holds the record's own.
+    """A set of distinct values that contains the record's own.
 
     Attributes:
         columns: list columns; of attributes taken together the i-th entries of all lists belong together.
-        labels: the cells that a set can hold.
+        labels: the cells that a set can contain.
         set_size: l.
     """
 
@@ -219,7 +219,7 @@ class AdditionDecoder(_DecoderBase):
 
     @property
     def silent(self) -> bool:
-        """Whether every set holds every value: no count can be estimated."""
+        """Whether every set contains every value: no count can be estimated."""
         return self.set_size == len(self.labels)
 
 
@@ -228,10 +228,10 @@ class AnatomyDecoder(_DecoderBase):
     """Two tables: a record of `of` has a value with the value's share in the record's group, in `table`.
 
     Attributes:
-        table: of the values.
-        of: of the records.
-        key: the column by which they are joined.
-        column: of the values.
+        table: the table of the values.
+        of: the table of the records.
+        key: the column that joins both tables.
+        column: the column of the values.
         count: the count of a value in a group.
         labels: the values.
         size: l.
@@ -261,7 +261,7 @@ class RecodeDecoder(_DecoderBase):
         columns: the released columns, decoded one by one.
         released: labels of each.
         original: categories of each attribute.
-        groups: for each column, for each of its labels, the positions of its categories.
+        groups: for each column and each of its labels, the positions of the label's categories.
     """
 
     form: ClassVar[str] = "recode"

@@ -201,7 +201,7 @@ def _category_mismatches(decoder: Decoder, stated: Mapping[str, StatedAttribute]
 def _is_singular(decoder: Decoder, *, told: bool) -> bool:
     """Return whether a matrix is singular.
 
-    The decoder is trusted if `told`, as its axis is built in; only matrices are tested.
+    The decoder is trusted if `told`, because the axis is built in; only matrices are tested.
     """
     if not isinstance(decoder, (RetentionDecoder, MatrixDecoder)) or not decoder.unbiased:
         return isinstance(decoder, (RetentionDecoder, MatrixDecoder))

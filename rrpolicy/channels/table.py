@@ -55,7 +55,7 @@ class Column(Struct, frozen=True):
 
     @property
     def escapable(self) -> bool:
-        """Return whether it may hold text that CSV escapes; see `rrpolicy.escaping.formulas`."""
+        """Return whether it may contain text that CSV escapes; see `rrpolicy.escaping.formulas`."""
         if self.kind in {"set", "group", "count"} or (self.type and self.type.partition("(")[0] not in _TEXT):
             return False
         if not self.labels:
@@ -79,9 +79,10 @@ def attribute_column(attribute: Attribute, labels: tuple[Value, ...] | None = No
 
 
 def carried_first(columns: Iterable[Column]) -> tuple[str, ...]:
-    """Return the columns' names in the order by which rows of one table are sorted: carried ones first.
+    """Return the columns' names in the order in which rows of one table are sorted: carried columns first.
 
-    They keep their values when the rest is drawn, so that sorted records stay sorted except for those equal in them.
+    Carried columns keep their values in the draw, so that sorted records stay sorted except for ties in these
+    columns.
     """
     return tuple(c.name for c in sorted(columns, key=lambda c: c.kind != "carried"))
 
@@ -90,9 +91,9 @@ class TableSpec(Struct, frozen=True):
     """One released table.
 
     Attributes:
-        name: of the file without its suffix: `data`, or `qit` and `st`.
-        columns: in file order.
-        sort: the column names by which rows are sorted (values ascending, text by code points, nulls last).
+        name: name of the file without its suffix: `data`, or `qit` and `st`.
+        columns: columns in file order.
+        sort: names of the columns that rows are sorted by (values ascending, text by code points, nulls last).
         joins: column -> (other table, its column).
     """
 

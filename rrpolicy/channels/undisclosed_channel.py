@@ -1,6 +1,6 @@
-"""The public part of a channel with withheld matrices: columns, categories, and facts that hold without matrices.
+"""The public part of a channel with withheld matrices: columns, categories, and facts that need no matrices.
 
-It protects nobody: every assessment and finding of the release grants an attacker the matrices.
+Withholding matrices protects no person: every assessment and finding of the release grants an attacker the matrices.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class UndisclosedChannel(Channel):
 
     Attributes:
         columns: the released columns, in file order.
-        parts: for each axis, the identity of an unmodified column, or that its matrix is withheld.
+        parts: for each axis, the identity of an unmodified column, or the fact that its matrix is withheld.
         told: ids of the facts on the original that the channel itself would disclose, if published.
     """
 

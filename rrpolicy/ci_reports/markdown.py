@@ -92,7 +92,7 @@ def _subject(outcome: CommandOutcome, subject: OutcomeSubject) -> list[str]:
 
 
 def headline(entries: Sequence[OutcomeEntry]) -> str:
-    """Return a sentence on the requirements that hold, and a second one on the limits of that statement."""
+    """Return a sentence on the requirements that are met, and a second one on the limits of that statement."""
     asked = [entry for entry in entries if entry.part in REQUIREMENT_PARTS]
     met = [entry for entry in asked if entry.kind in {OutcomeKind.MET, OutcomeKind.CONDITIONAL}]
     unmet = [entry for entry in asked if entry.blocking and entry.waived is None]
@@ -143,7 +143,7 @@ def _requirement_table(outcome: CommandOutcome, subject: OutcomeSubject, entries
 
 
 def _check_summary(entries: Sequence[OutcomeEntry]) -> str:
-    """Return the number of checks of each kind that hold, the undecided ones, and folded the unconfirmed ones."""
+    """Return the number of passed checks of each kind, the undecided ones, and folded the unconfirmed ones."""
     held: dict[str, int] = {}
     for entry in entries:
         if entry.kind is OutcomeKind.MET:

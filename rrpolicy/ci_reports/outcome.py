@@ -38,8 +38,8 @@ FAILURE_MEANINGS = {
 class OutcomeKind(StrEnum):
     """Result of an entry.
 
-    A conditional one holds, given the derived statistics that it names. An open one is undecided. A review is a point
-    that needs judgement, an informational one a number without a limit or an unverified statement.
+    A conditional one is met, given the derived statistics that it names. An open one is undecided. A review is a
+    point that needs judgement, an informational one a number without a limit or an unverified statement.
     """
 
     MET = "pass"
@@ -75,7 +75,7 @@ class OutcomeEntry(Struct, frozen=True):
     """One check and its result.
 
     Attributes:
-        rule: the code of the problem, such as `RR101`; if there is none, the name of the model, metric or check.
+        rule: the code of the problem, such as `RR101`; without a code, the name of the model, metric or check.
         identity: stable id, independent of preceding entries in the file; see `rrpolicy.policy.identity`.
         title: the requirement or check, in a few words.
         message: the result in a sentence; never a value of the data.
@@ -131,9 +131,9 @@ class OutcomeSubject(Struct, frozen=True):
     """The policy, release or table that entries belong to.
 
     Attributes:
-        name: of the policy, or of the checked object.
-        version: of the policy; "" if it has none.
-        file: that was checked, as the caller named it; "" if no file.
+        name: name of the policy, or of the checked object.
+        version: version of the policy; "" if it has none.
+        file: the checked file, as the caller named it; "" if no file.
         status: the exit status for this subject alone.
     """
 

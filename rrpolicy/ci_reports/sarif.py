@@ -34,7 +34,7 @@ class EntryRule(Struct, frozen=True):
     """A rule.
 
     Attributes:
-        page: in Markdown; for a code what `rrpolicy explain` prints.
+        page: the explanation in Markdown; for a code, the text of `rrpolicy explain`.
     """
 
     id: str

@@ -34,8 +34,8 @@ def answer_codes(
 ) -> list[list[int]]:
     """Return the category position of each response, a list per record; nothing is drawn before all are read.
 
-    None is no response. If `text`, responses are from a CSV file: empty text is no response, and numbers are in decimal
-    notation.
+    None means that there is no response. If `text`, responses are from a CSV file: empty text is no response, and
+    numbers are in decimal notation.
 
     Raises:
         DataError: RR522, with all problems of all records at once; messages contain no response.
@@ -174,8 +174,8 @@ def randomize(
     """Return the randomised form of records, each drawn independently, in their order.
 
     The key is fresh for each call, 256 bits of the operating system, and is discarded after it: no draw can be
-    repeated, and two calls are two sets of responses. Each result maps released columns to categories, in the order of
-    the released table. A response of None is no response.
+    repeated, and two calls are two sets of responses. Each result maps released columns to categories, in the order
+    of the released table. A response of None means that there is no response.
 
     Raises:
         DataError: RR522, with all problems of all records at once; nothing is drawn.

@@ -59,13 +59,13 @@ class Questionnaire(Struct, frozen=True, dict=True):
     """Questions, channel and guarantee for collection in the field.
 
     Attributes:
-        policy: that it was made from.
-        software: that it was made with; if an axis is a plugin's, reading needs that plugin.
+        policy: the policy from which it was made.
+        software: the software that made it; if an axis comes from a plugin, reading needs that plugin.
         max_records: the maximum number of records per unit of protection.
-        questions: in the policy's order.
-        channel: that randomises responses, each record independently.
+        questions: questions in the policy's order.
+        channel: the channel that randomises responses, each record independently.
         unchanged: attributes that are sent without randomisation.
-        epsilon: for all records of a unit and all randomised responses together.
+        epsilon: privacy loss for all records of a unit and all randomised responses together.
         promise: the guarantee for a person, in words.
     """
 
@@ -206,7 +206,7 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
     """Read a questionnaire, every field checked.
 
     Raises:
-        PolicyError: RR521 if the file is no questionnaire, or was changed.
+        PolicyError: RR521 if the file is not a questionnaire, or was changed.
         RefusedError: RR404 to RR406, RR412 for plugins.
     """
     from rrpolicy.discovery import load_allowed

@@ -31,7 +31,7 @@ from rrpolicy.verification.verify import verify
 SCHEMA = "rrpolicy.archive/1"
 INDEX, BUNDLE, LEDGER, SIGNERS = "archive.json", "bundle", "ledger.jsonl", "signers.toml"
 _DAMAGED = (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError, ValueError, TypeError, RuntimeError)
-"""Errors of reading a file that is no zip file, was changed, or is encrypted."""
+"""Errors of reading a file that is not a zip file, was changed, or is encrypted."""
 _FOLDERS = ("public", "audit", "attestations")
 _LARGEST = 1 << 30
 """Maximum size of an archive's content in bytes."""
@@ -58,7 +58,7 @@ def archive(bundle: Path, out: Path, ledger: Path | None = None, signers: Path |
 
     Raises:
         RequirementError: RR110 to RR137 if the release does not verify; nothing is written.
-        PolicyError: RR260 if it is no bundle with audit/.
+        PolicyError: RR260 if it is not a bundle with audit/.
         RefusedError: RR411 if the file exists, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
     """
     if not (bundle / "audit").is_dir():
@@ -116,7 +116,7 @@ def open_archive(path: Path) -> Iterator[Archive]:
     """Open an archive into a temporary folder; every file is checked against its digest.
 
     Raises:
-        PolicyError: RR260 if it is no archive, RR284 if a file differs from the archived one.
+        PolicyError: RR260 if it is not an archive, RR284 if a file differs from the archived one.
     """
     with scratch_folder() as spilled:
         folder = spilled.folder / "archive"
@@ -134,7 +134,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
     """Write the files that archive.json lists, and refuse any other.
 
     Raises:
-        ValueError: if it is no archive.
+        ValueError: if it is not an archive.
         PolicyError: RR284 if a file differs from the archived one.
     """
     listed = file.infolist()

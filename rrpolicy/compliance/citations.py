@@ -32,9 +32,9 @@ class CitedRelease(Struct, frozen=True):
     """Source of citations.
 
     Attributes:
-        findings: with the numbers that may be shown.
+        findings: findings with the numbers that may be shown.
         dropped: columns that are not released, with the reason; None if unknown.
-        population: of the records; None if not stated, or unknown here.
+        population: the population of the records; None if not stated, or unknown here.
         signed: whether there are signed statements on it.
         together: results together with earlier releases of the same people, one per entry of the budget.
         attacked: the adversarial test; None if not written, or not to be shown.
@@ -60,7 +60,7 @@ Cite = Callable[[CitedRelease], Iterator[Citation]]
 
 
 def find_citations(name: str, release: CitedRelease) -> tuple[tuple[Citation, ...], str | None]:
-    """Return the citations of a release under a name, and the missing part in words if there are none.
+    """Return the citations of a release under a name; if there are none, also the missing part in words.
 
     Raises:
         KeyError: if the name is unknown.

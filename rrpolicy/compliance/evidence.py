@@ -88,7 +88,7 @@ class RequirementDecision(Struct, frozen=True):
     """Decision of a release on a requirement of its policy.
 
     Attributes:
-        requirement: in words, without the result.
+        requirement: the requirement in words, without the result.
         given: ids of the derived statistics that the verdict is conditional on; empty if unconditional.
     """
 
@@ -151,10 +151,10 @@ class ComplianceEvidence(Struct, frozen=True):
     Attributes:
         release: the release: policy, version, label.
         page: `public` if only published files were read, else `audit`: it then contains numbers of the original.
-        released: when the release was made: the moment on the audit page, a label that is a day on the public one; in
-            UTC, in the format of RFC 3339. None if unknown.
+        released: time of the release: the moment on the audit page, a label that is a day on the public one; in UTC,
+            in the format of RFC 3339. None if unknown.
         holds_until: the last day on which the declarations are valid; None if no day is stated.
-        files: that are cited, and release.json.
+        files: the cited files, and release.json.
     """
 
     regime: str

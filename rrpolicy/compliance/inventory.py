@@ -46,15 +46,15 @@ class InventoryEntry(Struct, frozen=True):
     """One release.
 
     Attributes:
-        label: of the release; None if it has none.
-        state: in use, an older version, replaced, recalled, withdrawn, open (unknown whether it appeared), or
+        label: label of the release; None if it has none.
+        state: one of: in use, an older version, replaced, recalled, withdrawn, open (unknown whether it appeared), or
             in no ledger.
         date: the day on which it was entered; None if in no ledger.
         ledger: the file; None if in no ledger.
         bundle: its folder; None if not available.
-        purpose: of the policy; "" if not available.
-        grade: of protection; None if audit/ is not available.
-        risks: what an attacker can read and find, without the release and with it, a sentence each.
+        purpose: purpose of the policy; "" if not available.
+        grade: grade of protection; None if audit/ is not available.
+        risks: an attacker's success without the release and with it, a sentence each.
         review_by: the last day of the policy's validity.
         attested: verifiers, signers and approvers, by the statements in its folder.
         attacked: results of its attacks; "" without attacks, or if audit/ is not available.
@@ -83,8 +83,8 @@ class Inventory(JsonDocument, Struct, frozen=True):
     """All releases in a repository and its ledgers.
 
     Attributes:
-        day: of the check of reviews and waivers.
-        releases: in the order of the ledgers, then those in no ledger.
+        day: day for which reviews and waivers are checked.
+        releases: releases in the order of the ledgers, then those in no ledger.
         unreleased: policies without a known release.
         decide: decisions not on a single release: violated requirements, unreadable policies.
     """

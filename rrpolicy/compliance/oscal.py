@@ -1,7 +1,7 @@
 """Evidence as assessment results of OSCAL, NIST's language for assessments of controls (version 1.2, JSON).
 
 No clause is reported as met. The assessed objectives are rrpolicy's, under each control: that a requirement of the
-policy which supports it holds. If no requirement supports a clause, the objective is the clause, and it stays
+policy which supports it is met. If no requirement supports a clause, the objective is the clause, and it remains
 undecided. A status of OSCAL has two states, so an undecided objective is `not-satisfied` for the reason `other`.
 
 Times are those of the release, and every identifier is a UUID of version 5 of the evidence: the same bundle
@@ -75,7 +75,7 @@ class _Objective(Struct, frozen=True):
     """An objective outside the regime's catalogue.
 
     Attributes:
-        citation: of its requirement; None if it is the clause.
+        citation: citation of its requirement; None if the objective is the clause itself.
     """
 
     id: str

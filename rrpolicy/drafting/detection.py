@@ -56,7 +56,7 @@ _DATES = (
     (r"(1[89]|20)\d{6}", "%Y%m%d"),
     (r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "%Y-%m-%dT%H:%M:%SZ"),
 )
-"""Forms of dates and times in text, with the formats by which `strptime` reads them."""
+"""Forms of dates and times in text, with the formats with which `strptime` reads them."""
 _C1 = re.compile(rb"[\x80-\x9f]")
 _NOTHING = re.compile(
     r"\s*(|[.?*-]+|n\.?/?[ad]\.?|s\.?/d\.?|nan|null|none|nil|missing|unknown|k\.?a\.?)\s*", re.IGNORECASE
@@ -115,11 +115,11 @@ class _DelimiterShape(Struct, frozen=True):
     """The first lines split at a delimiter.
 
     Attributes:
-        delimiter: between fields.
+        delimiter: the delimiter between fields.
         rows: number of lines of the commonest width, if that is above 1.
         width: the commonest number of fields.
         skip: lines before the first of that width.
-        fields: of the lines after that one.
+        fields: fields of the lines after the skipped ones.
         misfit: the number of names in a header that does not fit the records below it; 0 if there is no such header.
     """
 
@@ -172,7 +172,7 @@ def _delimiter_shape(lines: Sequence[str], delimiter: str, quote: str) -> _Delim
     skip = sum(1 for _ in takewhile(lambda row: len(row) != width, rows))
     fields = [row for row in rows[skip + 1 :] if len(row) == width]
     above = len(rows[skip - 1]) if skip else 0
-    # A line above the header has no record below it; a text that appears further down in its column is no column name.
+    # A line above the header has no record below it; a text that occurs again in its column is not a column name.
     again = any(value in column for value, *column in zip(rows[skip], *fields, strict=True) if value)
     return _DelimiterShape(delimiter, n, width, skip, fields, above if again else 0)
 
@@ -207,7 +207,7 @@ def missing_codes(values: Sequence[Value], n: Sequence[int], *, comma: bool = Fa
 
 
 def date_format(texts: Sequence[str]) -> str | None:
-    """Return the format by which `strptime` reads all the texts; None if they are no dates, or without texts."""
+    """Return the format with which `strptime` reads all the texts; None if they are not dates, or without texts."""
     return next(
         (name for spelling, name in _DATES if texts and all(_matches_date_format(t, spelling, name) for t in texts)),
         None,

@@ -1,8 +1,8 @@
 """A first policy for a table: roles guessed from names and values, to be edited by people who know the data.
 
-A draft is no policy: `rrpolicy check` refuses it until the entries that need a person's knowledge are filled in. A
-column is released only if its name clearly indicates its role; every other one is excluded, and a comment in the draft
-shows how to release it.
+`rrpolicy check` refuses a draft until the entries that need a person's knowledge are filled in. A column is released
+only if its name clearly indicates its role; every other one is excluded, and a comment in the draft shows how to
+release it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _with_progress(
 def _column_missing_codes(snapshot: Snapshot, name: str, csv: CsvSettings) -> tuple[str, ...]:
     """Return the codes of missing values in a column of text.
 
-    In a numeric column these may be any words; elsewhere only words that are no categories.
+    In a numeric column these may be any words; in a text column only words that are not categories.
     """
     if family(snapshot.columns()[name]) is not TypeFamily.TEXT:
         return ()

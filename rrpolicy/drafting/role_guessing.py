@@ -165,12 +165,12 @@ class Guess(Struct, frozen=True):
 
     Attributes:
         comment: reason.
-        keys: in addition to the role if the column is released, as TOML.
-        remarks: on unusual values.
+        keys: keys in addition to the role if the column is released, as TOML.
+        remarks: remarks on unusual values.
         tells_people: whether it may identify people, not records alone.
         otherwise: the role that would release a column that the draft excludes.
-        shared: for a column that is named like an identifier of people and repeats: the number of different values, and
-            the maximum number of records with one of them; None for any other column.
+        shared: number of different values and the maximum number of records per value, for a column that is named
+            like an identifier of people but has repeated values; None for any other column.
     """
 
     role: str

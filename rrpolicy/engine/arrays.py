@@ -33,7 +33,7 @@ def number_array(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None 
 
 
 def text_array(values: Collection[str | None]) -> pa.Array:
-    """Return texts; None is a null."""
+    """Return texts as an array; None becomes a null."""
     import numpy as np
     import pyarrow as pa
 

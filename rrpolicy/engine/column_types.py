@@ -21,7 +21,7 @@ class TypeFamily(StrEnum):
 
 
 _INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"}
-_NOTHING = '"NULL"'  # a column that never held a value
+_NOTHING = '"NULL"'  # the type of a column that contains only nulls
 _REALS = {"FLOAT", "DOUBLE"}
 _WIDE = {"HUGEINT": "DECIMAL(38,0)", "UBIGINT": "DECIMAL(20,0)"}
 MOMENTS = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}
@@ -50,7 +50,7 @@ class StoredColumn(Struct, frozen=True):
         spelled: whether it is stored as text, whatever its type (CSV).
         collated: whether a comparison might treat different texts as equal.
         comma: whether its numbers are spelled with a decimal comma (CSV).
-        odd: of a column of numbers, the number of records with text that spells no number (CSV); 0 elsewhere.
+        odd: for a column of numbers, the number of records whose text is not a number (CSV); 0 elsewhere.
         other_mark: the number of those that would spell one with the other decimal separator.
         padded: the number of those that are digits with a leading 0, like codes.
     """

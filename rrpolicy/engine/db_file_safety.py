@@ -1,4 +1,4 @@
-"""A DuckDB file from an untrusted source may hold one plain table, and nothing that runs when it is read."""
+"""A DuckDB file from an untrusted source may contain one plain table, and nothing that runs when it is read."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def unexpected_contents(
 
 @cache
 def _engine_catalogues() -> tuple[tuple[str, str], ...]:
-    """Return the catalogues that this engine has; a database cannot hold objects of a catalogue that it lacks."""
+    """Return the catalogues that this engine has; a database cannot contain objects of a catalogue that it lacks."""
     import duckdb
 
     with duckdb.connect() as plain:

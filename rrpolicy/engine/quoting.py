@@ -20,7 +20,7 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, ?\d+)?\))?(\[\])?")
 
 
 def identifier(name: str) -> str:
-    """Return a column's or table's name as SQL, whatever characters it holds."""
+    """Return a column's or table's name as SQL, with any characters."""
     if "\0" in name:
         raise _nul_error("a name of the table")
     return '"' + name.replace('"', '""') + '"'
@@ -67,7 +67,7 @@ def double_bits_sql(sql: str) -> str:
 
 
 def sortable_integer_sql(name: str) -> str:
-    """Return SQL of a whole number that sorts as the double whose bits a column holds: IEEE 754, 5.10."""
+    """Return SQL of a whole number that sorts as the double with the bits in a column: IEEE 754, 5.10."""
     return f"CASE WHEN {name} < 0 THEN xor({name}, {_MOST}) ELSE {name} END"
 
 

@@ -40,5 +40,5 @@ def is_formula_sql(text: str) -> str:
 
 
 def any_formula(values: Iterable[object]) -> bool:
-    """Return whether a spreadsheet would treat one of some values as a formula; numbers are none."""
+    """Return whether a spreadsheet would treat one of some values as a formula; numbers are not formulas."""
     return any(isinstance(value, str) and value.startswith(BEGINS) for value in values)

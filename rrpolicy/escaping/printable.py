@@ -28,7 +28,7 @@ _INSIDE = re.compile(_ANYWHERE)
 
 
 def quoted_list(names: Iterable[str]) -> str:
-    """Return names separated by commas; one that is no plain word is in quotes, with its own commas."""
+    """Return names separated by commas; a name that is not a plain word is in quotes, with its own commas."""
     return ", ".join(name if _PLAIN.fullmatch(name) else f"'{name}'" for name in names)
 
 
@@ -161,7 +161,7 @@ def markdown_cell(text: str) -> str:
 
 
 def markdown_fence(text: str, language: str) -> str:
-    """Return a block of code of whole lines, in fences that none of them can close."""
+    """Return a block of code of whole lines, in fences that no line can close."""
     fence = "`" * (1 + max([2, *map(len, re.findall("`+", text))]))
     return f"{fence}{language}\n{text}{fence}\n"
 
@@ -169,8 +169,8 @@ def markdown_fence(text: str, language: str) -> str:
 def command_line(*words: str | Path, options: Mapping[str, str | Path | Sequence[str] | None] | None = None) -> str:
     """Return a command that starts rrpolicy.
 
-    A word that begins with a dash is written so that it is no option. An option of None is left out; several values
-    repeat it.
+    A word that begins with a dash is written so that it is not read as an option. An option of None is left out;
+    several values repeat it.
     """
     parts = ["rrpolicy", *(f"./{word}" if str(word).startswith("-") else str(word) for word in words)]
     for name, values in (options or {}).items():

@@ -52,7 +52,8 @@ def template_environment(
     """Return the environment of a package's templates: everything is escaped, nothing may be undefined.
 
     Args:
-        package: whose folder `templates` contains them; `document.html` is there for all, with the frame of a page.
+        package: the package whose folder `templates` contains them; `document.html`, the frame of a page, is
+            available to all.
         finalize: called with every value that is written.
         keep_trailing_newline: whether a template's last line ends as the file's does.
     """

@@ -1,7 +1,7 @@
 """Counting in a release of dealt groups: tables joined by group; uniform spread inside groups.
 
-A group has n records, a of which satisfy what is asked of the columns that stand beside its number, and n values, b of
-which satisfy what is asked of the sensitive one. Of the records that satisfy both it is certain that
+A group has n records, a of which satisfy the condition on the columns of the table of records, and n values, b of
+which satisfy the condition on the sensitive column. Of the records that satisfy both it is certain that
 
     max(0, a + b - n) <= X <= min(a, b)
 
@@ -50,7 +50,7 @@ class AnatomyRelease(Release):
     """A release of dealt groups; `data` is the table of the records.
 
     Attributes:
-        values: by name, the table of each sensitive column.
+        values: name -> the table of each sensitive column.
     """
 
     values: Mapping[str, DataFile] = field(kw_only=True)
@@ -137,8 +137,8 @@ class AnatomyRelease(Release):
     ) -> tuple[Array, Array, Array]:
         """Return the estimates, and the least and the most records that each can be, by cells of the axes.
 
-        `axes`: what is grouped by, the sensitive column among it or not. `by_value`: (values, groups) what is counted
-        of the sensitive column; None for every value by itself.
+        `axes`: the grouping columns, with or without the sensitive column. `by_value`: (values, groups) the counted
+        values of the sensitive column; None for every value by itself.
         """
         targets = np.eye(len(shared.original), dtype=bool) if by_value is None else by_value
         plain = [axis for axis in axes if axis is not shared]
@@ -160,7 +160,7 @@ class AnatomyRelease(Release):
     def _joined(self, shared: AnatomyWeights, plain: Sequence[AxisWeights], targets: Mask, condition: Condition) -> Any:
         """Return sums by the columns c0, c1, … of some axes, by `target` and by the size of groups, as an arrow table.
 
-        Whole numbers are added in any order, quotients in one: the same question has the same digits.
+        Whole numbers are added in any order, quotients in one order: the same question always has the same digits.
         """
         wanted = self.data.cells_sql(plain)
         shown = "".join(f", {sql} AS c{i}" for i, sql in enumerate(wanted))

@@ -4,8 +4,8 @@ EM finds the likeliest joint table of all columns that the question counts by. O
 the population; for this table it is fixed. The published matrices randomise the records again, and the question is
 estimated from each such release: the spread of these estimates is the error.
 
-Intervals are percentiles of the draws (Efron 1981). Correcting them for bias, or turning them around the estimate, was
-tried: where an estimator cuts off at 0 both held far less often (.74 and .59 in place of .96, at 90 %).
+Intervals are percentiles of the draws (Efron 1981). Bias correction and reflection around the estimate were tried:
+for an estimator that cuts off at 0, both covered the truth far less often (.74 and .59 in place of .96, at 90 %).
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Bootstrapped(Result):
 
     Attributes:
         result: the result.
-        draws: of each quantity its estimates, (draws, rows).
-        seed: of the draws.
+        draws: for each quantity, its estimates, (draws, rows).
+        seed: seed of the draws.
     """
 
     schema: ClassVar[str] = "rrpolicy.bootstrap/1"
@@ -129,7 +129,7 @@ class Bootstrapped(Result):
         return replace(part, errors={self.target: errors, other: np.full(errors.shape, np.nan)}, ends=ends, flags=flags)
 
     def _possible(self, part: EstimatedQuantity) -> Array:
-        """Return (rows, 2) what is possible."""
+        """Return (rows, 2) the possible range."""
         if isinstance(self.result, Estimates):
             return self.result.range
         low, high = (-np.inf, np.inf) if part.whole is None else (0.0, float(part.whole))
@@ -148,7 +148,7 @@ class CountRecorder:
     """Counts as the file does, and keeps what was counted by.
 
     Attributes:
-        axes: by their columns.
+        axes: columns -> their axis.
         filters: SQL with its parameters.
     """
 
@@ -169,8 +169,8 @@ class ResampledCounts:
     """Released counts that were drawn again.
 
     Attributes:
-        columns: of each axis.
-        counts: one dimension an axis.
+        columns: columns of each axis.
+        counts: one dimension per axis.
     """
 
     columns: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""Expressions over released names: which columns they speak of, whether they hold for a category, and as SQL."""
+"""Expressions over released names: their columns, their truth for a category, and their SQL."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TESTS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def _texts_differ(a: Any, b: Any) -> bool:
-    """Return whether one is text and the other is not, such as the category of missing values beside a number."""
+    """Return whether exactly one is text, such as the category of missing values next to a number."""
     return isinstance(a, str) != isinstance(b, str)
 
 
@@ -68,7 +68,7 @@ Expression: TypeAlias = ColumnComparison | Member | Null | Not | And | Or
 
 
 def columns_of(expression: Expression) -> tuple[str, ...]:
-    """Return the columns an expression speaks of, once each, in order."""
+    """Return the columns of an expression, once each, in order."""
     return tuple(dict.fromkeys(leaf.column for leaf in leaves_of(expression)))
 
 
@@ -101,9 +101,9 @@ def evaluate(expression: Expression, values: Mapping[str, Any]) -> bool:
 
 
 def resolve_nulls(expression: Expression, missing: Mapping[str, Any]) -> Expression:
-    """Return an expression that holds where SQL's three-valued logic makes another one true.
+    """Return an expression that is true where SQL's three-valued logic makes another one true.
 
-    No comparison holds of a missing value, nor does its negation, unless it names the category of missing values.
+    No comparison is true of a missing value, nor is its negation, unless it names the category of missing values.
     """
     if not any(column in missing for column in columns_of(expression)):
         return expression

@@ -1,8 +1,8 @@
-"""A release as a frame of pandas or polars that knows it: `frame.rrpolicy` asks the release what rows cannot tell.
+"""A frame of pandas or polars with its release: `frame.rrpolicy` estimates from the release.
 
-The rows are as they were released: counting those of randomised columns, or choosing rows by them, gives biased
-answers. What `frame.rrpolicy` returns is therefore asked of the release itself, by its own conditions, and refused of a
-frame of which rows were left out: then somebody meant others.
+The rows are the released ones: counting those of randomised columns, or choosing rows by them, gives biased answers.
+`frame.rrpolicy` therefore estimates from the release itself, with its own conditions. It refuses a frame with fewer
+or more rows than the release, because the estimates would be of other records.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _OF_POLARS = "_rrpolicy_release"
 
 
 class AttachedRelease(Struct, frozen=True, eq=False):
-    """What a pandas frame keeps of its release; copies of the frame keep the same.
+    """The release of a pandas frame; copies of the frame have the same one.
 
     Attributes:
-        release: that the rows are of.
+        release: the release that the rows come from.
     """
 
     release: Release
@@ -46,7 +46,7 @@ class AttachedRelease(Struct, frozen=True, eq=False):
 
 
 class FrameAccessor:
-    """What a frame that knows its release can be asked: `frame.rrpolicy`."""
+    """Estimates for a frame with a release: `frame.rrpolicy`."""
 
     def __init__(self, frame: Any) -> None:
         """Take the frame; nothing is looked at before a question."""
@@ -112,7 +112,7 @@ class FrameAccessor:
 
 
 def to_pandas(release: Release) -> pd.DataFrame:
-    """Return the released records; `Release.to_pandas` says how."""
+    """Return the released records; see `Release.to_pandas`."""
     import pandas as pd
 
     if not hasattr(pd.DataFrame, NAME):
@@ -129,7 +129,7 @@ def to_pandas(release: Release) -> pd.DataFrame:
 
 
 def to_polars(release: Release) -> pl.DataFrame:
-    """Return the released records; `Release.to_polars` says how.
+    """Return the released records; see `Release.to_polars`.
 
     Raises:
         PolicyError: RR518 if polars is not installed.

@@ -37,8 +37,8 @@ def open_release(
         path: the bundle's folder or the public/ folder.
         verify: check the digests of release.json and of the data files before anything is read of them. It costs about
             one read of the files; it finds damage and edits, not a bundle that was forged as a whole.
-        formats: of data files, that are known.
-        estimators: that tables may be estimated by.
+        formats: the known formats of data files.
+        estimators: the available estimators of tables.
 
     Raises:
         PolicyError: RR260 if there is no readable release, RR261 if its schema is of another version, RR269 if the

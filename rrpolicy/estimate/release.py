@@ -1,4 +1,4 @@
-"""A release in an analyst's hands: names, axes, and the queries that can be asked of it."""
+"""A release in an analyst's hands: names, axes, and queries."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ if TYPE_CHECKING:
 
 
 def refuse_design(release: Release, what: str) -> None:
-    """Refuse what is known for a simple random sample alone.
+    """Refuse a statistic that is known for a simple random sample alone.
 
     Args:
-        release: that is asked.
-        what: in words.
+        release: the release.
+        what: the statistic in words.
 
     Raises:
         PolicyError: RR548.
@@ -81,7 +81,7 @@ _Question: TypeAlias = "Callable[Concatenate[Release, _QuestionParams], _ResultT
 
 
 def _note_missing_weights(question: _Question[_QuestionParams, _ResultT]) -> _Question[_QuestionParams, _ResultT]:
-    """Return a question whose answer says, where the survey's weights are lacking, that it is of no population."""
+    """Decorator: mark results as not representative of the population if the survey's weights were withheld."""
 
     @wraps(question)
     def asked(release: Release, /, *args: _QuestionParams.args, **keys: _QuestionParams.kwargs) -> _ResultT:
@@ -116,9 +116,9 @@ class Release:
         manifest: its release.json.
         columns: the released columns and how they are undone.
         data: the data file.
-        estimators: that tables may be estimated by, besides the unbiased one.
-        design: of the survey that the records are a sample of, by which the population is estimated; None for a simple
-            random sample.
+        estimators: the available estimators of tables, besides the unbiased one.
+        design: design of the survey that the records come from, used for estimates of the population; None for a
+            simple random sample.
         withheld_design: the design of a survey, without the weights, which the publisher withheld: it does not suffice
             for estimates of the population. None for any other release.
     """
@@ -148,7 +148,7 @@ class Release:
 
     @property
     def weights_inside(self) -> bool:
-        """Return whether the survey's weights are lacking, so that nothing can be said of its population."""
+        """Return whether the survey's weights were withheld, so that its population cannot be estimated."""
         return self.design is None and self.withheld_design is not None
 
     def domain(self, column: str) -> tuple[Value, ...]:
@@ -168,10 +168,10 @@ class Release:
         totals: Mapping[str, Mapping[Value, float]] | None = None,
         alone: Alone | None = None,
     ) -> Release:
-        """Return the release as a sample of another design; what is not stated stays as the release has it.
+        """Return the release as a sample of another design; arguments that are not given stay as in the release.
 
         Args:
-            weight: the column that says of how many people a record stands for.
+            weight: the column with the number of people that a record represents.
             strata: columns whose combinations are the strata.
             clusters: columns whose combinations, inside a stratum, are the primary sampling units.
             totals: known numbers of people of the population, by column and category, such as
@@ -181,7 +181,7 @@ class Release:
                 all clusters, which makes errors larger rather than smaller.
 
         Raises:
-            PolicyError: RR262 for a name that is no column, RR545 for a column that cannot be what it is said to be,
+            PolicyError: RR262 for a name that is not a column, RR545 for a column that cannot have the stated use,
                 RR547 for totals that do not fit its categories or one another, RR549 where the publisher kept the
                 weights and neither a weight nor totals are stated.
         """
@@ -197,7 +197,7 @@ class Release:
         return replace(self, design=None)
 
     def resolve_target(self, target: Target | None) -> Target:
-        """Return what estimates speak of, unless that is said: the population where a design is known.
+        """Return the target of estimates: the given one, else the population if a design is known, else this table.
 
         Raises:
             PolicyError: RR549 for the population where the publisher kept the survey's weights.
@@ -220,8 +220,8 @@ class Release:
     ) -> Crosstab:
         """Estimate how many original records each combination of categories has; unbiased.
 
-        One pass over the data; only the marginal that is asked for is reconstructed, axis by axis. Generalised columns
-        are counted by the labels that were released: nothing was drawn, and these counts are exact.
+        One pass over the data; only the requested marginal is reconstructed, axis by axis. Generalised columns are
+        counted by the labels that were released: nothing was drawn, and these counts are exact.
 
         Args:
             by: released names of category columns; none for a single count.
@@ -230,7 +230,7 @@ class Release:
                 the shares in the population that the table is a random sample of. With a design, counts are weighted:
                 "population", then the default, are people of it, with the error of the sample and of randomisation;
                 "table" are what the original records' weights add up to.
-            level: of the confidence intervals.
+            level: confidence level of the intervals.
             estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
                 negative cells. "projection": the nearest such table. Those of plugins go by their names. All but the
                 first are biased, and sums of cells differ between queries; intervals belong to the moment estimate in
@@ -273,13 +273,13 @@ class Release:
     ) -> Changes:
         """Estimate how counts changed since an earlier release: this table's less the earlier table's; unbiased.
 
-        Two releases of a series draw a person alike who has not changed, so that their difference is more certain than
-        that of independent releases. How many have not changed, the releases do not tell.
+        Two releases of a series randomise an unchanged person in the same way, so that their difference is more
+        certain than that of independent releases. The releases do not show how many people have not changed.
 
         Args:
             earlier: a release with the same categories.
-            by: as for `crosstab`.
-            where: as for `crosstab`.
+            by: see `crosstab`.
+            where: see `crosstab`.
             level: of the confidence intervals.
             unchanged: at least this share of the earlier release's people are in this one with the same values of the
                 columns that `by` and `where` name, and are made up as all of them are; None assumes nothing, which
@@ -313,10 +313,10 @@ class Release:
 
         Args:
             by: released names of category columns.
-            where: as for `crosstab`.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
-            spread: as for `crosstab`.
+            where: see `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
+            spread: see `crosstab`.
 
         Raises:
             PolicyError: as `crosstab`; RR268 for more than 12 columns.
@@ -345,19 +345,19 @@ class Release:
 
         Args:
             value: a column of numbers that is released as it is, or one whose categories are numbers, or bins of them.
-            by: as for `crosstab`.
-            where: as for `crosstab`.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
+            by: see `crosstab`.
+            where: see `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
             values: a number for each category, such as `{"[0, 35)": 20, "[35, 65)": 50, "unknown": None}`: the mean of
                 these numbers, with its standard error, not that of the column. Records of a category with None, or of
                 missing values, are left out.
-            limits: the least and the largest number that the column can hold, where its first or last bin has no end;
-                None for unknown.
+            limits: the least and the largest number in the column, if its first or last bin has no end; None for
+                unknown.
 
         Raises:
-            PolicyError: as `crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR532 for values
-                or limits that do not fit its categories.
+            PolicyError: as `crosstab`; RR274 if the column contains no numbers, or is a grouping column as well;
+                RR532 for values or limits that do not fit its categories.
         """
         from rrpolicy.estimate.sums.means import Means, estimate_numbers
 
@@ -382,13 +382,13 @@ class Release:
         Records without a number are left out. Of bins, low and high allow for both edges, as for `mean`.
 
         Args:
-            value: as for `mean`.
-            by: as for `crosstab`.
-            where: as for `crosstab`.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
-            values: as for `mean`.
-            limits: as for `mean`.
+            value: see `mean`.
+            by: see `crosstab`.
+            where: see `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
+            values: see `mean`.
+            limits: see `mean`.
 
         Raises:
             PolicyError: as `mean`.
@@ -421,10 +421,10 @@ class Release:
         Args:
             by: names of category columns that the smaller groups are formed by; those of `within` may be left out.
             within: names of those that the larger groups are formed by; none for all records.
-            where: as for `crosstab`; it holds for both groups.
+            where: see `crosstab`; it applies to both groups.
             part: a condition on the records of the smaller groups alone.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
 
         Raises:
             PolicyError: as `crosstab`; RR288 where labels of a column are cut and another one was randomised.
@@ -457,11 +457,11 @@ class Release:
             column: another one.
             measure: a name or several of `rrpolicy.estimate.association.measures.MEASURES`; None for all that are
                 defined here.
-            where: as for `crosstab`.
+            where: see `crosstab`.
             present: the categories of each that count as present; makes a 2 x 2 table of any. Default for two
                 categories: the second.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
             spread: describe counts that are spread evenly inside released groups, of generalised and of dealt columns:
                 without errors and intervals, and drawn towards independence. Every row is flagged. Of two categories
                 by two whose margins are exact, as those of dealt columns are, low and high are certain bounds.
@@ -471,9 +471,9 @@ class Release:
                 intervals are those of score tests, of tables of up to 36 cells, and larger ones have none.
 
         Raises:
-            PolicyError: as `crosstab`; RR288 if counts are spread, or labels overlap, and `spread` does not say so;
-                RR273 if a measure is unknown or not defined for this table; RR278 to deflate a table under a
-                condition, or of two columns that one set hides.
+            PolicyError: as `crosstab`; RR288 if counts are spread, or labels overlap, and `spread` is false; RR273 if
+                a measure is unknown or not defined for this table; RR278 to deflate a table under a condition, or of
+                two columns that one set hides.
         """
         from rrpolicy.estimate.association.association import association, find_measure
 
@@ -523,12 +523,12 @@ class Release:
             formula: `outcome ~ terms` in the language of formulaic, over released names. Categories that are numbers
                 are covariates as they are, other ones are compared with the first of their domain.
             family: "gaussian" (least squares), "binomial" (logistic), "poisson" or "multinomial".
-            where: as for `crosstab`.
-            success: of "binomial", the categories that count as yes; default of two the second.
-            target: "table": the coefficients that a fit to the original table gives. "population": those of the people
-                whom it is a random sample of; errors are then those that a fit to the original has, and more. With a
-                design, the default; both are weighted.
-            level: of the intervals.
+            where: see `crosstab`.
+            success: for "binomial", the categories that count as yes; by default the second of two.
+            target: "table": the coefficients that a fit to the original table gives. "population": those of the
+                population that it is a random sample of; errors are then those that a fit to the original has, and
+                more. With a design, the default; both are weighted.
+            level: level of the intervals.
 
         Raises:
             PolicyError: as `crosstab`; RR540 if formulaic is not installed, RR541 for a formula or family that cannot
@@ -545,18 +545,18 @@ class Release:
         Args:
             row: a category column.
             column: another one.
-            where: as for `crosstab`.
-            method: "released": Pearson's chi-square on the released table as it is, whose level holds and whose power
-                is lower. "score": by the covariance that the corrected table has under independence, of tables of up
-                to 36 cells. "wald": by that of the corrected table itself, which rejects too often where expected
-                cells are small. "rao-scott": Pearson's chi-square of the corrected table, corrected by its
+            where: see `crosstab`.
+            method: "released": Pearson's chi-square on the released table unmodified; its level is right, and its
+                power is lower. "score": by the covariance that the corrected table has under independence, of tables
+                of up to 36 cells. "wald": by that of the corrected table itself, which rejects too often where
+                expected cells are small. "rao-scott": Pearson's chi-square of the corrected table, corrected by its
                 covariance, which is also that of a design (Rao, Scott 1984). None: where a design is known, and of
                 larger tables, the last; else the first, and the score test where it is not valid. Never on a
                 corrected table by the chi-square law: that rejects half the time at independence.
 
         Raises:
-            PolicyError: as `crosstab`; RR276 where the test asked for is not valid, RR288 where labels of a column
-                overlap, RR548 where it knows no design.
+            PolicyError: as `crosstab`; RR276 if the requested test is not valid, RR288 if labels of a column overlap,
+                RR548 if it is not defined for a survey design.
         """
         from rrpolicy.estimate.association.independence import independence
 
@@ -587,17 +587,17 @@ class Release:
         Args:
             min_support: least share of records with all categories of the rule.
             min_confidence: least share with the last category among those with the others.
-            columns: which to combine; default every category column.
-            where: as for `crosstab`.
+            columns: the columns to combine; default every category column.
+            where: see `crosstab`.
             longest: most columns in a rule.
             present: categories that count as present, such as `["yes"]`: of a column that has one of them no other is
                 in a rule. Default: rules are of every category.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
 
         Raises:
-            PolicyError: as `crosstab`; RR277 for thresholds that are no shares, categories that no column has, or too
-                many candidates; RR288 where labels of a column overlap.
+            PolicyError: as `crosstab`; RR277 for thresholds that are not shares, categories that no column has, or
+                too many candidates; RR288 where labels of a column overlap.
         """
         from rrpolicy.estimate.rules.rules import rules
 
@@ -626,19 +626,20 @@ class Release:
     ) -> NamedRules:
         """Estimate support and confidence of rules that are named, such as `sex = f, region = north -> disease = flu`.
 
-        A rule that was named before the data were seen has intervals that hold as they stand; those of `rules` were
-        chosen by their estimates.
+        The intervals are valid for a rule that was named before the data were seen; those of `rules` were chosen by
+        their estimates.
 
         Args:
             rules: one or several, as results write them: columns with categories, `->`, and what follows. Names with
-                other characters stand in double quotes, categories with commas or quotes in single quotes.
-            where: as for `crosstab`.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
+                other characters are in double quotes, categories with commas or quotes in single quotes.
+            where: see `crosstab`.
+            target: see `crosstab`.
+            level: see `crosstab`.
 
         Raises:
-            PolicyError: RR262, RR263 for names that are no columns with categories, RR265 for what is no category of
-                them, RR277 for what is no rule, RR288 where labels of a column overlap; else as `crosstab`.
+            PolicyError: RR262, RR263 for names that are not columns with categories, RR265 for a value that is not
+                one of their categories, RR277 for text that is not a rule, RR288 if labels of a column overlap; else
+                as `crosstab`.
         """
         from rrpolicy.estimate.rules.rules import named_rules
 
@@ -655,7 +656,7 @@ class Release:
 
         Args:
             by: released names of category columns: all that an analysis needs.
-            where: as for `crosstab`.
+            where: see `crosstab`.
 
         Raises:
             PolicyError: as `crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside
@@ -668,11 +669,11 @@ class Release:
 
     @_note_missing_values
     def loglinear(self, formula: str, where: str | None = None) -> Loglinear:
-        """Fit a hierarchical loglinear model to the corrected table, and say whether it survives randomisation.
+        """Fit a hierarchical loglinear model to the corrected table, and decide whether it survives randomisation.
 
         Args:
             formula: such as `sex*education + disease`; names with other characters in backticks.
-            where: as for `crosstab`.
+            where: see `crosstab`.
 
         Raises:
             PolicyError: as `crosstab`; RR275 if the formula cannot be read, RR288 where labels of a column overlap.
@@ -686,8 +687,9 @@ class Release:
     def to_pandas(self) -> pd.DataFrame:
         """Return the released records as a pandas frame that knows the release: `frame.rrpolicy.crosstab("sex")`.
 
-        Rows are as they were released, categories in the order of their domain. `frame.rrpolicy` has `crosstab`, `mean`
-        and `query`, which ask the release and return frames; of a frame of which rows were left out they are refused.
+        Rows are the released ones, categories in the order of their domain. `frame.rrpolicy` has `crosstab`, `mean`
+        and `query`, which estimate from the release and return frames; they refuse a frame from which rows were
+        removed.
 
         Raises:
             PolicyError: RR269 if the data are not what the manifest describes. Of the accessor: RR516, RR517.
@@ -724,7 +726,7 @@ class Release:
         tables: Mapping[str, Given] | None = None,
         limits: Mapping[str, Limits] | None = None,
     ) -> Answer:
-        """Answer `SELECT columns, aggregates FROM release WHERE … GROUP BY … HAVING …` by corrected estimates.
+        """Estimate the result of `SELECT columns, aggregates FROM release WHERE … GROUP BY … HAVING …`.
 
         Aggregates are count(*), sum(…) and avg(…) of numbers, each with FILTER; share(); a count divided by count(*)
         or by sum(count(*)) OVER (PARTITION BY …); min(…) and max(…) where nothing was randomised, which are exact.
@@ -732,11 +734,12 @@ class Release:
 
         Args:
             sql: parsed and never executed.
-            target: as for `crosstab`.
-            level: as for `crosstab`.
-            tables: small tables of your own by name, with a row for each category of a released column: CSV files, data
-                frames, or columns by name. `JOIN labels ON release.region = labels.code` groups by what they say.
-            limits: of columns in bins under avg or sum, by name, as for `mean`.
+            target: see `crosstab`.
+            level: see `crosstab`.
+            tables: small tables of your own by name, with a row for each category of a released column: CSV files,
+                data frames, or columns by name. `JOIN labels ON release.region = labels.code` groups by their
+                columns.
+            limits: limits of columns in bins under avg or sum, by name; see `mean`.
 
         Raises:
             PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; RR508 for a table that
@@ -747,18 +750,18 @@ class Release:
         return answer(self, sql, self.resolve_target(target), level, tables, limits)
 
     def bootstrap(self, question: Callable[[Release], Result], draws: int = 999, seed: int = 0) -> Bootstrapped:
-        """Ask a question again of releases that are drawn from the likeliest original table, for errors and intervals.
+        """Repeat a question on releases that are drawn from the likeliest original table, for errors and intervals.
 
         For estimates whose own error is not known: other estimators, deflated measures, measures of tables with cells
         below 0. For the population original tables are drawn, for this table it is kept; records are randomised again
         by the published matrices. Intervals are percentiles of the draws; where most draws lie to one side of the
-        estimate, the row says so.
+        estimate, the row has a flag.
 
         Args:
-            question: what is asked, such as `lambda r: r.crosstab("disease", estimator="em")`; it counts by columns
+            question: the question, such as `lambda r: r.crosstab("disease", estimator="em")`; it counts by columns
                 with categories.
-            draws: how many releases are drawn, 50 to 100,000.
-            seed: of the draws; the same gives the same.
+            draws: number of drawn releases, 50 to 100,000.
+            seed: seed of the draws; the same seed gives the same result.
 
         Raises:
             PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
@@ -770,19 +773,19 @@ class Release:
         return bootstrap(self, question, draws, seed)
 
     def pairwise(self, question: str | Callable[[Release], Result]) -> Pairwise:
-        """Compare every two rows of an answer: how much they differ, whether that is shown, and which is the largest.
+        """Compare every two rows of a result: their difference, whether it is significant, and the largest row.
 
         The rows of one release depend on one another; the covariance that their record weights have is known exactly,
-        and is allowed for. Each difference has an interval of its own and a p-value, and one that is adjusted for all
-        pairs (Holm 1979): where that is small the two differ, however many were looked at.
+        and taken into account. Each difference has an interval, a p-value, and a p-value that is adjusted for all
+        pairs (Holm 1979): if the adjusted one is small, the two differ, however many pairs were compared.
 
         Args:
-            question: SQL as for `query`, or what is asked, such as `lambda r: r.mean("hours", by="region")`; of counts,
-                shares or means by groups, 2 to 100 rows.
+            question: SQL as for `query`, or a function of a release, such as `lambda r: r.mean("hours",
+                by="region")`; of counts, shares or means by groups, 2 to 100 rows.
 
         Raises:
-            PolicyError: RR288 if counts are spread inside groups; RR573 for rows of which no covariance is known, or
-                too many of them; else as the question.
+            PolicyError: RR288 if counts are spread inside groups; RR573 for rows whose covariance is unknown, or too
+                many of them; else as the question.
         """
         from rrpolicy.estimate.comparison.pairwise import pairwise
 

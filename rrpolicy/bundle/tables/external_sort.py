@@ -84,7 +84,7 @@ class ExternalSorter:
             yield pa.RecordBatch.from_arrays(ordered, names=self._schema.names), as_numpy(batch.column("n"))
 
     def _spill(self) -> None:
-        """Move the held rows into the file."""
+        """Move the rows in memory into the file."""
         import pyarrow.parquet as pq
 
         if self._writer is None:
@@ -95,7 +95,7 @@ class ExternalSorter:
         self._held, self._size = [], 0
 
     def _in_memory(self) -> Iterator[pa.RecordBatch]:
-        """Yield the held rows in order, nulls last."""
+        """Yield the rows in memory in order, nulls last."""
         import pyarrow as pa
         import pyarrow.compute as pc
 

@@ -82,7 +82,7 @@ class ReleasedTable(Struct, frozen=True):
         )
 
     def outside(self) -> tuple[str, ...]:
-        """Return the columns that hold values outside their labels, or nulls if they have labels."""
+        """Return the columns with values outside their labels, or with nulls if they have labels."""
         found = []
         for column in self.spec.columns:
             if column.kind not in {"category", "interval", "set"}:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Rows = tuple[pa.RecordBatch, Ints]
 
 HELD = 1 << 18
-"""The most rows of one tie that are held at a time; if more of them are distinct, they are sorted out of core."""
+"""The most rows of one tie in memory; if more of them are distinct, they are sorted on disk."""
 
 
 class TieBreaker:
@@ -74,7 +74,7 @@ class TieBreaker:
         self._hold(rows.slice(high), n[high:])
 
     def close(self) -> Iterator[Rows]:
-        """Yield the rows still held."""
+        """Yield the rows that are still in memory."""
         held, self._held, self._size = self._held, [], 0
         spool, self._spool = self._spool, None
         if spool is not None:

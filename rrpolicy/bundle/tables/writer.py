@@ -33,9 +33,9 @@ class WrittenTable:
     """A released table on disk.
 
     Attributes:
-        files: of the table, in the order of its rows, relative to public/.
+        files: files of the table, in the order of its rows, relative to public/.
         rows: number of rows.
-        digest: of its canonical row stream, `sha256:…`; the same in every format.
+        digest: digest of its canonical row stream, `sha256:…`; the same in every format.
         counts: category column -> records of each label.
         joint: records of each combination of labels; None if not counted.
     """

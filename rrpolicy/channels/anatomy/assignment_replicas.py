@@ -36,10 +36,10 @@ class ShortenedPhase(Struct, frozen=True):
     """The middle of a phase that was shortened.
 
     Attributes:
-        steps: of the replicas.
-        groups: of the deal that these represent.
+        steps: the steps of the replicas that belong to it.
+        groups: number of groups of the deal that these steps represent.
         level: the values that take turns.
-        share: of the groups that hold a given one of them.
+        share: share of the groups that contain a given value of `level`.
     """
 
     steps: slice
@@ -54,7 +54,7 @@ class AssignmentReplicas(Struct, frozen=True):
     Attributes:
         values: (steps, replicas, l) the values of one group in each step.
         stands_for: (steps,) groups of the deal that a step represents.
-        middles: of the phases that were shortened.
+        middles: the middles of the phases that were shortened.
         residues: (replicas, values) whether the last record of a value was left over, to join a group that lacks it.
     """
 
@@ -69,9 +69,9 @@ class AssignmentReplicas(Struct, frozen=True):
         return held
 
     def groups(self, value: int, *, lacking: bool = False) -> Array:
-        """Return (steps, replicas) groups of the deal that hold a value among their l, or that lack it.
+        """Return (steps, replicas) the number of groups of the deal whose l values contain a value, or lack it.
 
-        In the middle of a phase all replicas have the same number of them: the expected one.
+        In the middle of a phase all replicas have the same number of such groups: the expected number.
         """
         here = self.holding(value) ^ lacking
         found = np.where(here, self.stands_for[:, None], 0.0)
@@ -165,7 +165,7 @@ def _shortened_phase(phase: PartitionPhase, start: int) -> ShortenedPhase:
 def residue_join_probability(dealt: AssignmentReplicas, counts: Sequence[int], size: int, own: int) -> Array:
     """Return (replicas, values) the chance that a residue joins a given group that lacks it.
 
-    `own` is a value that the group holds, whose own last record joins none of the groups.
+    `own` is a value that the group contains, whose own last record joins none of the groups.
     """
     groups, _ = groups_of(sum(counts), size)
     lacking = groups - np.asarray(counts, dtype=np.float64) + 1

@@ -1,8 +1,8 @@
 """The channel of grouped releases: records are dealt into groups, without the assignment of values inside a group.
 
-Anatomy's two tables: `qit` holds every record's quasi-identifiers, unmodified, with the number of its group; `st` the
-count of each sensitive value in each group. Joined by the group they show of a record only that its value is one of its
-group's. Each group has l different values, a few have some more.
+Anatomy's two tables: `qit` contains every record's quasi-identifiers, unmodified, with the number of its group; `st`
+the count of each sensitive value in each group. Joined by the group they show of a record only that its value is one
+of its group's. Each group has l different values, a few have some more.
 
 With two sensitive attributes the records of a group differ in both, and the values of each are in a separate table,
 `st_1` and `st_2`: the pairs of values of one record are not released.

@@ -6,23 +6,23 @@ the other, l or more, and no value twice.
 
 **In distribution**: given the values of each group,
 
-- a value's records are dealt to the groups that hold it without replacement. The number of records of a category in
-    groups that hold another value is then a sum of independent hypergeometric numbers, bounded by Bennett's inequality
-  for draws with replacement (Hoeffding 1963, theorem 4).
-- the number of pairs of records in one group that share a category: exchanging the groups of two records with one value
-    changes
-  that by 2 (n - 1) pairs at most, n the size of the largest group. Revealed record by record, its expectation moves by
-      no more (Maurey 1979), so that (Azuma 1967)  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
-- the groups' numbers are a uniform permutation: those of the groups that hold a value, or one or two records of a
+- a value's records are dealt to the groups that contain it without replacement. The number of records of a category
+  in groups that contain another value is then a sum of independent hypergeometric numbers, bounded by Bennett's
+  inequality for draws with replacement (Hoeffding 1963, theorem 4).
+- the number of pairs of records in one group that share a category: exchanging the groups of two records with one
+  value changes it by 2 (n - 1) pairs at most, n the size of the largest group. If the groups are revealed record by
+  record, its expectation changes by no more (Maurey 1979). Therefore (Azuma 1967)
+  Pr(|T - E T| >= t) <= 2 exp(-2 t^2 / (N (2 (n - 1))^2)).
+- the groups' numbers are a uniform permutation: those of the groups that contain a value, or one or two records of a
   category, are drawn without replacement, and their sum is bounded by Bennett's inequality likewise.
 
 Of two sensitive attributes the counts fix the combinations of each group (see
-`rrpolicy.channels.anatomy.partition_plan`): the numbers of groups with a value of the one and a value of the other must
-be equal, too, and a combination's records are dealt at random among the groups that hold it.
+`rrpolicy.channels.anatomy.partition_plan`): the numbers of groups with a value of the one and a value of the other
+must be equal, too, and a combination's records are dealt at random among the groups that contain it.
 
-The second finds records that were dealt in the order of a file, the third groups numbered as they were made. With m
-statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22 groups, those with
-the lowest numbers, are tested: numbers carry no information, so these are as good as any.
+The second test finds records that were dealt in the order of a file, the third groups numbered in the order of their
+making. With m statistics, m times the smallest bound is an upper bound of the p-value. In distribution at most 2^22
+groups, those with the lowest numbers, are tested: numbers carry no information, so these are as good as any.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ class _AssignmentDistribution(Struct, frozen=True):
     """The records that are dealt at random, and their groups.
 
     Attributes:
-        exchanged: (k,) values whose records are dealt at random among the groups that hold them; of two attributes
-            combinations of values, by their place among all.
-        beside: for each sensitive column, (k, values) groups that hold both.
+        exchanged: (k,) values whose records are dealt at random among the groups that contain them; for two
+            attributes, combinations of values, by their place among all.
+        beside: for each sensitive column, (k, values) number of groups that contain both.
         pairs: given (categories, k) shares of each category among the records of each, the expected number of pairs of
             records in one group that share a category.
     """

@@ -35,7 +35,7 @@ _PILES = 1 << 20  # turns that are drawn at a time
 _SLOTS = 1 << 21
 
 SmallInts = npt.NDArray[Any]
-"""Values or numbers in as few bytes as hold them."""
+"""Values or numbers in the smallest integer type that represents them."""
 
 
 class GroupAssignment(Struct, frozen=True):

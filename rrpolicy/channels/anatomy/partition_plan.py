@@ -72,7 +72,7 @@ def partition_phases(counts: Sequence[int], size: int) -> tuple[PartitionPhase, 
     """Return the phases in which groups are made.
 
     `counts` are the records of each sensitive value, `size` is l. Raises ValueError if a value has more than N/l
-    records, or there are none.
+    records, or if there are no records.
     """
     if not 1 <= size <= largest_eligible(counts):
         raise ValueError(f"no eligible anatomy for l = {size}; the largest is {largest_eligible(counts)}")
@@ -155,7 +155,7 @@ class PairGroupKind(Struct, frozen=True):
     """Groups of the same combinations.
 
     Attributes:
-        held: the place of each combination in them, in the order given.
+        held: the position of each combination in the groups, in the order given.
     """
 
     groups: int
@@ -175,8 +175,8 @@ def largest_pair_group_size(pairs: Sequence[tuple[int, int]], n: Sequence[int]) 
 def pair_group_kinds(pairs: Sequence[tuple[int, int]], n: Sequence[int], size: int) -> tuple[PairGroupKind, ...]:
     """Return the kinds of groups into which records are dealt.
 
-    `pairs` has the values of both attributes of each combination that occurs, each once; `n` the records of each, all >
-    0. Raises ValueError if a value has more than N/l records, or there are none.
+    `pairs` has the values of both attributes of each combination that occurs, each once; `n` the records of each, all
+    > 0. Raises ValueError if a value has more than N/l records, or if there are no records.
     """
     largest = largest_pair_group_size(pairs, n)
     if not 1 <= size <= largest:

@@ -46,7 +46,7 @@ class AnatomyTables(Struct, frozen=True):
         groups: number of groups, those with the lowest numbers.
         largest: records in the largest of them.
         values: the values of each sensitive column.
-        known: by attribute, the categories of its column.
+        known: attribute -> the categories of its column.
     """
 
     groups: int

@@ -162,7 +162,8 @@ class Matrix(Several):
         released: the released columns, one for each attribute; their categories may differ from the original ones.
         entries: (released, original) exact; each column sums to 1.
         invariant: whether P pi = pi for a marginal pi that was observed in the table, or declared; None if neither.
-        marginal: that pi; None if it is not described (a public description of an observed one).
+        marginal: the marginal pi of `invariant`; None if it is not described (a public description of an observed
+            one).
     """
 
     kind: ClassVar[str] = "matrix"

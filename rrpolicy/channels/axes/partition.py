@@ -92,8 +92,8 @@ class Boxes(Struct, frozen=True):
     """The domain is cut into boxes, one cut after the other, and each combination becomes its box.
 
     Attributes:
-        whole: the labels that contain everything, one an attribute: the box before any cut.
-        cuts: the tree in preorder: a cut, followed by the subtree of each part; None is a box that stays whole.
+        whole: the labels that contain everything, one per attribute: the box before any cut.
+        cuts: the tree in preorder: a cut, followed by the subtree of each part; None is a box that is not cut.
     """
 
     rule: ClassVar[str] = "boxes"

@@ -37,7 +37,7 @@ class Recode(Several):
     Attributes:
         original: the attributes.
         released: the released columns, one for each attribute; their labels name groups.
-        groups: for each attribute, the categories of each label; then those of cut boxes, which have no label.
+        groups: for each attribute, the categories of each label, followed by those of cut boxes, which have no label.
         rule: maps combinations to labels: `Levels` (attribute by attribute, classes may be suppressed) or `Boxes`.
     """
 
@@ -78,7 +78,7 @@ class Recode(Several):
 
         Args:
             original: the attributes.
-            levels: for each attribute the label of each of its categories; level j of its hierarchy.
+            levels: for each attribute, the label of each of its categories: level j of its hierarchy.
             columns: the released columns, whose labels are filled in here; by default named after the attributes.
             suppressed: classes (one position of a group an attribute, in the order in which groups first occur) that
                 are released as `*` in all columns; None without suppression.
@@ -144,7 +144,7 @@ class Recode(Several):
         return cell, self.recode(np.stack(np.unravel_index(codes[cell], shape), axis=1)), n[cell]
 
     def max_ratio(self) -> Fraction | None:
-        """Return 1 if all values become the same; else None, infinity: a group excludes the values of others."""
+        """Return 1 if all values are released as one; else None, for infinity: a group excludes other values."""
         return Fraction(1) if self._constant else None
 
     def min_cross_ratio(self) -> Fraction:

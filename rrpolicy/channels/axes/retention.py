@@ -111,7 +111,7 @@ class Retention(Several):
             release_as: the released name; the attribute's by default.
 
         Raises:
-            ValueError: if the blocks do not hold each category once.
+            ValueError: if the blocks do not contain each category once.
         """
         position = {(type(label), label): i for i, label in enumerate(labels)}
         if any((type(label), label) not in position for members, _ in blocks for label in members):
@@ -129,13 +129,13 @@ class Retention(Several):
         """Build the axis of an attribute, or of several that are randomised as one.
 
         Args:
-            domains: of the attributes.
+            domains: domains of the attributes.
             blocks: (positions, keep probability) of each block, positions in the C-order product of the domains; the
                 probability of a single category, or combination, is ignored.
             release_as: the released names; the attributes' by default.
 
         Raises:
-            ValueError: if the blocks do not hold each position once.
+            ValueError: if the blocks do not contain each position once.
         """
         names = release_as or [None] * len(domains)
         columns = tuple(category_column(d.attribute, d.labels, n) for d, n in zip(domains, names, strict=True))
@@ -155,10 +155,10 @@ class Retention(Several):
     def sizes_in(self, attributes: Collection[str]) -> tuple[int, ...] | None:
         """Return the number of cells of a marginal that contain the categories of each block, equally many in each.
 
-        By these cells a block is exchanged as its categories are, with the same retention probability.
+        A block is exchanged among these cells as among its categories, with the same retention probability.
 
         Args:
-            attributes: of the marginal; at least one of the axis.
+            attributes: attributes of the marginal; at least one belongs to the axis.
 
         Returns:
             None if one cell contains more categories of a block than another.

@@ -1,7 +1,7 @@
 """Expectations of released sets: the number with a value, the number with two, and sums over their values.
 
-A record with value v releases a set that holds v for certain and any other value with probability P_E = (l-1)/(S-1),
-any two others with probability (l-1)(l-2)/((S-1)(S-2)): l-1 draws without replacement from S-1.
+A record with value v releases a set that contains v for certain and any other value with probability P_E =
+(l-1)/(S-1), any two others with probability (l-1)(l-2)/((S-1)(S-2)): l-1 draws without replacement from S-1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SetInclusionMatrix(Struct, frozen=True):
-    """Q[j, v] = Pr(the set of a record with value v holds j), applied as a transition matrix is; columns sum to l."""
+    """Q[j, v] = Pr(the set of a record with value v contains j), used as a transition matrix; columns sum to l."""
 
     axis: Sets
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Array, Ints
 
 MOST_ENTRIES = 1 << 22
-"""The most entries held at a time of a list of all sets (sets, values), or of an array of one row's sets."""
+"""The most entries in memory at a time: of a list of all sets (sets, values), or of an array of one row's sets."""
 MOST_SETS = 1 << 28
 """The most sets over all rows of a prior for which expectations are exact; beyond, they are bounded."""
 MOST_PAIRS = 1 << 28
@@ -164,7 +164,7 @@ def _list_sets(size: int, set_size: int) -> Array:
 
 
 def _mean_ratio_over_sets(weight: Array | None, prior: Array, set_size: int) -> Array:
-    """Return (…, S) the mean, over the sets that hold u, of the sum of w over the sum of c; of 1 over it without w."""
+    """Return (…, S) the mean of sum w / sum c over the sets that contain u; without w, of 1 / sum c."""
     size = prior.shape[-1]
     held = _list_sets(size, set_size)
     flat = prior.reshape(-1, size)

@@ -4,8 +4,8 @@ Of S values a record with value v releases a set of l: v, and l-1 of the others 
 (Sei, Ohsuga). There are C(S, l) sets, too many to list; the necessary functions of P have closed forms. Each other
 value is in the set with probability P_E = (l-1)/(S-1).
 
-Several attributes together are one with the product of their domains: the set then holds combinations, released as one
-list column an attribute, in which the i-th entries of all lists belong to one combination.
+Several attributes together are one with the product of their domains: the set then contains combinations, released as
+one list column per attribute, in which the i-th entries of all lists belong to one combination.
 
 A set is written in the order of the domain (of combinations: in C order of the domains), a function of the set alone:
 the position of the record's own entry reveals nothing.
@@ -130,12 +130,12 @@ class Sets(MixedIn, Several):
 
     @property
     def silent(self) -> bool:
-        """Return whether every set holds every value: it has no information, and nothing can be estimated from it."""
+        """Return whether every set contains every value, so that sets have no information."""
         return self.set_size == self.original_size
 
     @property
     def other_included(self) -> Fraction:
-        """Return P_E, the probability that a set holds a given value other than the record's own."""
+        """Return P_E, the probability that a set contains a given value other than the record's own."""
         return Fraction(self.set_size - 1, self.original_size - 1)
 
     def with_columns(self, columns: Sequence[Column]) -> Self:
@@ -222,11 +222,11 @@ class Sets(MixedIn, Several):
         return found if bool((np.diff(found, axis=1) > 0).all()) else None
 
     def max_ratio(self) -> Fraction | None:
-        """Return None, for infinity: a set excludes every value that it does not hold. 1 if all sets hold all."""
+        """Return None, for infinity: a set excludes the values outside it. 1 if all sets contain all values."""
         return Fraction(1) if self.silent else None
 
     def min_cross_ratio(self) -> Fraction:
-        """Return 0: a set excludes values. 1 if every set holds them all."""
+        """Return 0: a set excludes values. 1 if every set contains them all."""
         return Fraction(int(self.silent))
 
     def discloses(self) -> tuple[str, ...]:
@@ -236,11 +236,11 @@ class Sets(MixedIn, Several):
     def mean_norm(self, attributes: Iterable[str]) -> float:
         """Return the expected sum of squared weights of one record over the cells of a marginal.
 
-        The weight of a cell that gathers t values, of which the set holds m, is w = (m - t P_E)/(1 - P_E). A record
+        The weight of a cell that covers t values, of which the set contains m, is w = (m - t P_E)/(1 - P_E). A record
         with a value of the cell has m - 1 hypergeometric of t-1 among S-1 in l-1 draws, any other m of t among S-1.
 
         Args:
-            attributes: of the marginal, at least one of this axis.
+            attributes: attributes of the marginal; at least one belongs to this axis.
         """
         wanted = set(attributes)
         cells = math.prod(len(d.labels) for d in self.original if d.attribute in wanted)
@@ -270,7 +270,7 @@ def addition_mean_squared_error(
 ) -> Fraction | float:
     """Return the mean over the values of the expected squared error of an estimated share (Sei, Ohsuga, eq. 19).
 
-    Infinite if every set holds every value.
+    Infinite if every set contains every value.
 
     Args:
         values: S.

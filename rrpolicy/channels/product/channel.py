@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FEW_CELLS = 1 << 16
 _MANY_CELLS = 1 << 23
-"""The most cells of the cell path, which holds every released cell in memory: about 160 bytes each at its peak."""
+"""The most cells of the cell path, which has every released cell in memory: about 160 bytes each at its peak."""
 
 
 @runtime_checkable
@@ -99,9 +99,8 @@ class Product(Channel):
 
         Args:
             attributes: the released ones, domains known.
-            axes: of the randomised attributes; their columns get the policy's released names. Every other attribute
-                with
-                categories is released on an Identity axis, and one without is carried.
+            axes: axes of the randomised attributes; their columns get the policy's released names. Every other
+                attribute with categories is released on an Identity axis, and one without is carried.
 
         Raises:
             ValueError: if a domain is unknown.
@@ -212,7 +211,7 @@ class Product(Channel):
             kinds: axis kind -> class.
 
         Raises:
-            ValueError: if the version is unknown, or the document is not of this kind or holds unknown axes.
+            ValueError: if the version is unknown, or the document is not of this kind or contains unknown axes.
         """
         from rrpolicy.channels.json_decoding import axis_from_json
 

@@ -99,9 +99,9 @@ def randomised_attributes(product: Product) -> tuple[str, ...]:
 def weight_norms(axis: Axis, attributes: Iterable[str]) -> float | Array:
     """Return h(v) = sum_u P[u,v] ||L[., u]||^2 of an axis for the estimate of a marginal.
 
-    If the axis has none of the attributes, its weights are 1, and so is h; of some of coupled ones L estimates the
-    sums. Returns a constant if h is one, else (original_size,). Raises DataError (RR335) if the matrix cannot be
-    inverted, ValueError if the axis does not list its released values.
+    If the axis has none of the attributes, its weights are 1, and so is h. If it has only some of its attributes, L
+    estimates the sums over the others. Returns a constant if h is constant, else (original_size,). Raises DataError
+    (RR335) if the matrix cannot be inverted, ValueError if the axis does not list its released values.
     """
     import numpy as np
 

@@ -194,7 +194,7 @@ def _sum_moments(axes: Sequence[Axis], c: Array, f: Array) -> tuple[float, float
 
 
 def _test_pairs(axis: Axis, original: Original, observed: Ints, evidence: ConformityStatistics) -> None:
-    """Add the number of sets that hold every two values together."""
+    """Add the number of sets that contain both values, for every two values."""
     assert isinstance(axis, Sets)
     c = original.counts(*axis.attributes).dense().ravel().astype(np.float64)
     e, variance = pair_moments(axis, c)

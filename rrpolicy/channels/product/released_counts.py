@@ -63,10 +63,10 @@ class ReleasedCounts(Struct, frozen=True):
     """The counts of a release.
 
     Attributes:
-        problem: why it cannot come from the channel for any original; None if nothing is wrong.
-        counts: joint counts of axes, flat in C order. Of an axis of sets: the number of sets with each value; of one
-            that
-            occurs twice: with each two values; of one that counts whole: the number of each set.
+        problem: the reason for which no original can give this release; None if nothing is wrong.
+        counts: joint counts of axes, flat in C order. For an axis of sets: the number of sets with each value. If the
+            axis occurs twice in the subset: with each two values. If its sets are counted whole: the number of each
+            set.
         unchanged: distinct rows of axes' flat codes and carried values that are released with certainty, with `n`.
     """
 
@@ -120,7 +120,7 @@ def count_released_rows(
 
 
 def _flat_codes(axis: Axis, batch: pa.RecordBatch) -> Ints | None:
-    """Return (rows,) flat codes of an axis, (rows, l) for sets; None if there are none."""
+    """Return (rows,) flat codes of an axis, (rows, l) for sets; None if there are no columns of categories or lists."""
     if isinstance(axis, Sets):
         lists = [batch.column(c.name) for c in axis.columns()]
         return axis.members(lists) if all(pa.types.is_list(v.type) for v in lists) else None

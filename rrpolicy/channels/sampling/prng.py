@@ -1,7 +1,7 @@
 """The random bits of a draw: AES-256-CTR streams, one for each purpose, derived by HKDF-SHA256 from one key.
 
 Two releases must never share noise, so every stream depends on the key *and* on the fingerprint of the source, the
-digest of the plan, the sampler's path and the purpose. An attacker who holds the key can test any guess about the
+digest of the plan, the sampler's path and the purpose. An attacker who has the key can test any guess about the
 original. The one exception is a series (`rrpolicy.channels.sampling.persistent_noise`), whose numbers depend on the
 key, the series and the person only.
 

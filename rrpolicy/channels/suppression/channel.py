@@ -82,7 +82,7 @@ class SuppressionChannel(Channel):
 
         Args:
             known: the class-defining attributes, domains known.
-            sensitive: with its domain.
+            sensitive: the sensitive attribute, with its domain.
             moved: see the attribute.
         """
         columns = (attribute_column(a, (*(a.domain or ()), ANYTHING)) for a in known)

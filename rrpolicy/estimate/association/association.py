@@ -5,10 +5,10 @@ chapter 3). Where a cell or margin that a measure needs is not positive, the max
 moment estimate, without a standard error. Intervals do not rest on these errors: they are the values of the measure
 over all tables that a score test does not reject (`rrpolicy.estimate.association.measure_ranges`).
 
-Counts that are spread evenly inside released groups have a description, and what is certain. The table is the even
-spread of generalised labels over their categories, or of dealt values over the records of their group (Xiao, Tao 2006,
-section 5). It is the mean over all assignments of values to records. Measures are taken there. Spreading draws them
-towards independence; no sampling law gives the distance.
+Counts that are spread evenly inside released groups have a description and certain bounds. The table is the even
+spread of generalised labels over their categories, or of dealt values over the records of their group (Xiao, Tao
+2006, section 5). It is the mean over all assignments of values to records. Measures are taken there. Spreading draws
+them towards independence; no sampling law gives the distance.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ class Association(Estimates):
 
 
 def find_measure(name: str) -> AssociationMeasure:
-    """Return a measure by its name or an alias; the case of letters does not matter (RR273 if there is none)."""
+    """Return a measure by its name or an alias, in any case of letters (RR273 if the name is unknown)."""
     folded = name.casefold().replace("-", "_").replace(" ", "_")
     found = ALIASES.get(folded, folded)
     if found not in MEASURES:
@@ -304,7 +304,7 @@ def _score_test_intervals(
             population=target == "population",
         )  # fmt: skip
         found = range_over_region(region, measures, level)
-        # a point estimate lies in its interval, and neither leaves what is possible
+        # a point estimate lies in its interval, and both lie inside the possible range
         least, most = np.fmin(found[:, 0], estimate), np.fmax(found[:, 1], estimate)
         # where no table of the region defines a measure, no value is rejected
         least, most = np.where(np.isnan(least), low, least), np.where(np.isnan(most), high, most)

@@ -101,7 +101,7 @@ def coupled_residuals(counted: Array, axis: Grouped, shape: tuple[int, int]) -> 
 
 
 def _mean_square(independent: Array, residual: Array, variance: Array) -> float:
-    """Return t, the root of sum w (e^2 - Var - t r c) with w = r c/(t r c + Var)^2; 0 if none is positive.
+    """Return t, the root of sum w (e^2 - Var - t r c) with w = r c/(t r c + Var)^2; 0 if no root is positive.
 
     Only cells with a positive variance count: the others are known, and would make t the mean square of roundings.
     """

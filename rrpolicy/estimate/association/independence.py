@@ -1,9 +1,9 @@
 """Tests of independence: of the released table unmodified, or of the corrected one by the law of its covariance.
 
 Independent columns that are randomised apart stay independent, so Pearson's test on the release keeps its level and
-only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table, or of
-a sample that is no simple random one, has another law: referred to the chi-square law, that of a corrected table
-rejects about half the time at independence. A score test, with the covariance that the table would have under
+only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table, or
+of a sample that is not a simple random one, has another law: referred to the chi-square law, that of a corrected
+table rejects about half the time at independence. A score test, with the covariance that the table would have under
 independence, keeps its level where expected cells are small; Wald's, with that of the table itself, rejects too often
 there (up to half the time), and Pearson's with Rao and Scott's correction somewhat too often.
 
@@ -131,13 +131,13 @@ class Independence(Struct, frozen=True):
         row: the column in the rows.
         column: the column in the columns.
         where: the condition, unchanged.
-        method: of the test.
+        method: method of the test.
         statistic: NaN if the data do not allow the test.
         df: degrees of freedom; of F, those of the numerator.
-        p_value: by the chi-square law, or by that of F.
+        p_value: p-value by the chi-square law, or by that of F.
         remark: the reason why the law is unreliable here; "" for none.
-        df_error: degrees of freedom of the denominator of F; None of the chi-square law.
-        sample: how the records were sampled, where the release, or the analyst, states it.
+        df_error: degrees of freedom of the denominator of F; None for the chi-square law.
+        sample: the sampling design, if the release or the analyst states one.
     """
 
     row: str
@@ -291,14 +291,14 @@ def corrected_table_test(
     """Test a corrected, or weighted, table without categories that are known to be empty.
 
     Args:
-        names: of the columns in its rows and columns.
+        names: names of the columns in its rows and columns.
         where: the condition, unchanged.
         table: its counts and covariance.
         method: "score", by the covariance under the hypothesis (Rao 1948); "wald", by that of the table; "rao-scott".
-        products: of "score": (cells, cells, cells) as `TwoWayTable.products` returns them.
-        records: of "score": N.
-        degrees: of "rao-scott": of freedom of the covariance.
-        observed: of "rao-scott": whether nothing was randomised.
+        products: for "score": (cells, cells, cells) as `TwoWayTable.products` returns them.
+        records: for "score": N.
+        degrees: for "rao-scott": degrees of freedom of the covariance.
+        observed: for "rao-scott": whether nothing was randomised.
     """
     x, covariance = table.estimate, table.covariance["population"]
     remark = _reason_untestable(x)

@@ -188,12 +188,13 @@ class Loglinear(Result):
     Attributes:
         model: its highest-order terms.
         randomised: columns that were randomised.
-        reasons: why it does not survive; empty if the released data obey it whenever the original ones do.
-        estimator: of the fitted table: moment, or EM where a corrected cell is not positive.
+        reasons: reasons for which the released data may violate a model that the original ones obey; empty if they
+            cannot.
+        estimator: estimator of the fitted table: moment, or EM if a corrected cell is not positive.
         fit: expected counts, chi2 and G2 of the corrected table. They do not follow the chi-square law.
-        method: of the test.
-        statistic: of a test that is valid; NaN if there is none.
-        p_value: by the chi-square law; NaN if there is no valid test.
+        method: method of the test.
+        statistic: statistic of a valid test; NaN if there is none.
+        p_value: p-value by the chi-square law; NaN if there is no valid test.
         table: the corrected table.
     """
 

@@ -1,6 +1,6 @@
 """The range of measures of association over the true tables that a release does not contradict.
 
-The region at a level holds the tables x, without negative cells, for which
+The region at a level contains the tables x, without negative cells, for which
 
     Q(x) - min Q <= z^2,   Q(x) = (x^ - x)' (sum_v x_v C_v)^-1 (x^ - x)
 
@@ -249,9 +249,10 @@ def ascend(region: ScoreRegion, points: Array, at: Array, slopes: Array, cut: fl
 
 
 def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[Array, Mask]:
-    """Return (n, K) where slopes are highest on the ellipsoids around points, and the faces that hold them there.
+    """Return (n, K) the points with the highest slopes on the ellipsoids around points, and the faces they lie on.
 
-    Cells that would be negative by most standard errors are held empty first, and then others, if there still are any.
+    The cells that would be negative by most standard errors are fixed at 0 first, and then others, if some are still
+    negative.
     """
     covariance = region.covariance(at)
     value, down = region.sloping(at)
@@ -273,8 +274,8 @@ def _goals(region: ScoreRegion, at: Array, slopes: Array, cut: float) -> tuple[A
 def _section_maxima(covariance: Array, centre: Array, radius2: Array, slopes: Array, held: Mask) -> Array:
     """Return (n, K) the highest points of the sections of ellipsoids with faces, whose `held` cells are empty.
 
-    Such a section is an ellipsoid with the covariance given that the face's cells are empty; where there is none, the
-    point of the face that is nearest to the centre. Radii are in standard errors.
+    Such a section is an ellipsoid with the covariance given that the face's cells are empty. If the section is empty,
+    it is the point of the face that is nearest to the centre. Radii are in standard errors.
     """
     pair = held[:, :, None] & held[:, None]
     free = np.where(held, _RIDGE * np.einsum("nii->ni", covariance) + _RIDGE, 1.0)
@@ -397,7 +398,7 @@ def _lower_end_distance(region: ScoreRegion, z: float) -> float | None:
 def _ends(region: ScoreRegion, measures: Sequence[AssociationMeasure], cut: float) -> Array:
     start = region.nearest[0]
     cells = np.eye(len(start))
-    # the most that each cell can hold: the mean lies inside, away from the faces that the nearest table may lie on
+    # the largest possible value of each cell: the mean lies inside, away from the faces of the nearest table
     around = ascend(region, start[None], np.tile(start, (len(cells), 1)), cells, cut)
     origin = around.mean(axis=0)
     moves = region.moves(origin)
@@ -445,7 +446,7 @@ def _values(region: ScoreRegion, measures: Sequence[AssociationMeasure], points:
 
 
 def _gradients(region: ScoreRegion, measures: Sequence[AssociationMeasure], points: Array) -> Array:
-    """Return (measures n, K) gradients of each measure at its own (measures, n, K) points; 0 where there is none."""
+    """Return (measures n, K) gradients of each measure at its own (measures, n, K) points; 0 where it has none."""
     found = []
     with np.errstate(all="ignore"):
         for measure, own in zip(measures, points, strict=True):

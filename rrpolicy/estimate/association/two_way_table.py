@@ -52,7 +52,7 @@ def _of_axis(axis: AxisWeights, targets: Mask | None) -> Array:
 
 
 def _of_sets(axis: SetWeights) -> Array:
-    """Return (S, S, S): a set holds its own value, and any one or two others with known probabilities."""
+    """Return (S, S, S): a set contains its own value, and any one or two others with known probabilities."""
     S, chance = len(axis.original), float(axis.inclusion)
     two = chance * (axis.set_size - 2) / (S - 2) if S > 2 else 0.0  # noqa: PLR2004 - two others
     own = np.eye(S)
@@ -139,7 +139,7 @@ class TwoWayTable:
 
 
 def two_way_table(table: Crosstab, *, known: bool = True) -> TwoWayTable:
-    """Return a table by two columns as a grid; pairs that a coupled axis cannot hold are empty.
+    """Return a table by two columns as a grid; pairs that cannot occur in a coupled axis are empty.
 
     The covariance of spread counts is not `known`, and NaN.
     """

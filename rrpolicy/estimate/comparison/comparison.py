@@ -77,9 +77,9 @@ class EstimateComparison(Result):
 
     Attributes:
         kind: "difference", "ratio" or "trend".
-        times: of the releases, of a trend.
+        times: times of the releases, for a trend.
         overlap: the most people in two releases, as stated; None if it was not stated.
-        compared: how many records each release has.
+        compared: number of records of each release.
         releases: the name of each: its policy, and its label or the policy's version.
     """
 
@@ -238,7 +238,7 @@ def _check_times(
 
 
 class _Links(Struct, frozen=True):
-    """The dependence of releases, with the overlap as it was stated."""
+    """The dependence of releases, with the stated overlap."""
 
     series: str | None  # the name of a series that two of them are part of
     shared: Array  # shape (releases, releases): 1 where draws are of one series, else 0

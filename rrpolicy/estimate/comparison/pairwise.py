@@ -39,7 +39,7 @@ MOST = 100
 """The most rows of which every two are compared."""
 _WEIGHTS = np.array([1.0, -1.0])
 _ROUNDING = 3e-7
-"""Of the estimates, what an error that is no more than this share of them consists of."""
+"""An error of at most this share of the estimates is rounding."""
 
 
 class LargestRow(Struct, frozen=True):

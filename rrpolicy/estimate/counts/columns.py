@@ -25,23 +25,23 @@ Bin: TypeAlias = tuple[float, float, bool]
 """Lower edge, which is part of the bin, upper edge, and whether that is."""
 _SHOWN = 12
 _ALIKE = 0.8
+"""Similarity from which a category is suggested: `<12 yrs` and `12-18 yrs` are similar, but not a misspelling."""
 _DAY = re.compile(r"[0-9]{1,2}[./-][0-9]{1,2}[./-]([0-9]{4}|[0-9]{2})")
 """A date that does not sort as text."""
-"""Categories such as `<12 yrs` and `12-18 yrs` are much alike without being meant for one another."""
 
 
 class Columns(Struct, frozen=True):
-    """What a release's manifest says of its columns.
+    """The columns of a release, as its manifest describes them.
 
     Attributes:
         columns: the released columns by name, in file order.
-        axes: how each category column is undone; coupled columns share one. Generalised columns are counted by the
-            labels that were released, which is exact.
+        axes: the weights of each category column; coupled columns share one axis. Generalised columns are counted by
+            their released labels, which is exact.
         refused: columns whose form this version cannot count, with the error.
         missing: column -> its category of missing values, of those that have one.
-        spread: generalised columns, with what their labels stand for.
-        labels: columns of tables of the analyst's own: the column that they tell of, and what they say of its
-            categories.
+        spread: generalised columns, with the categories that their labels cover.
+        labels: columns of the analyst's own tables: the released column that they describe, and their value for each
+            of its categories.
     """
 
     columns: Mapping[str, Column]
@@ -59,7 +59,7 @@ class Columns(Struct, frozen=True):
         refused: Mapping[str, PolicyError],
         missing: Mapping[str, Value],
     ) -> Columns:
-        """Return what decoders say of columns, generalised ones at the level that was released."""
+        """Return the columns of some decoders, generalised ones by their released labels."""
         spread = {name: a for name, a in axes.items() if isinstance(a, RecodeWeights)}
         level = {name: IdentityWeights(a.columns, a.released, a.released) for name, a in spread.items()}
         inside = {name: a for name, a in spread.items() if a.randomised}
@@ -71,7 +71,7 @@ class Columns(Struct, frozen=True):
         return replace(self, axes={**self.axes, **chosen})
 
     def labelled(self, of: str, told: Mapping[str, Mapping[Value, Value]]) -> Columns:
-        """Return the same columns with others that tell of the categories of one."""
+        """Return the same columns with others that describe the categories of one."""
         axis = self.axes[of]
         own = axis.labels_of(of)
         more = (*axis.more, *((name, tuple(labels[v] for v in own)) for name, labels in told.items()))
@@ -89,7 +89,7 @@ class Columns(Struct, frozen=True):
         """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
 
         Raises:
-            PolicyError: RR262 if there is none, RR270 if its form is not counted by this version.
+            PolicyError: RR262 if it is unknown, RR270 if its form is not counted by this version.
         """
         folded = [c for c in (*self.columns, *self.labels) if c.casefold() == name.casefold()]
         found = name if name in self.columns or name in self.labels else folded[0] if len(folded) == 1 else None
@@ -140,9 +140,9 @@ class Columns(Struct, frozen=True):
         return all(v == absent or parse_number(v) is not None for v in self.domain(name))
 
     def numberless(self, name: str) -> tuple[Value, ...]:
-        """Return the categories that no average counts: of missing values, and text beside numbers (what is outside).
+        """Return the categories that no average counts: missing values, and text for values outside the numbers.
 
-        `name`: exact name of a column; of one that tells of another's categories, those that it has no number for.
+        `name`: exact name of a column; for one that describes another's categories, those without a number.
         """
         if name in self.labels:
             return tuple(category for category, cell in self.labels[name][1].items() if parse_number(cell) is None)
@@ -157,7 +157,7 @@ class Columns(Struct, frozen=True):
         )
 
     def labelled_column(self, name: str) -> str:
-        """Return the released column that a column tells of the categories of: itself, unless it was joined."""
+        """Return the released column whose categories a column describes: itself, unless it was joined."""
         return self.labels[name][0] if name in self.labels else name
 
     def constant(self, name: str, value: Any, *, ordered: bool) -> Any:
@@ -187,11 +187,10 @@ class Columns(Struct, frozen=True):
 def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, labels: Sequence[Value] = ()) -> Any:
     """Check a constant that is compared with a category column.
 
-    `labels`: what else it could have been: the released labels of a generalised column.
+    `labels`: other valid constants: the released labels of a generalised column.
 
     Raises:
-        PolicyError: RR265 if it is of another type, is no category, or categories are compared by < or > that have no
-            order of their own.
+        PolicyError: RR265 if it is of another type, is not a category, or < or > compares categories without an order.
     """
     kinds = {kind_of(v) for v in (domain if ordered else (*labels, *domain))}
     value = _time_as_text(value) if kinds == {"text"} else value
@@ -217,7 +216,7 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
 
 
 def parse_number(cell: Value) -> float | None:
-    """Return the number that a cell of a table of the analyst's own is, or spells; None if it is none, or infinite."""
+    """Return the number that a cell of the analyst's own table is, or spells; None if not a finite number."""
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -246,7 +245,7 @@ def kind_of(value: Any) -> ValueKind:
 
 
 def kind_of_type(name: str) -> ValueKind:
-    """Return what an engine type holds, in a word for messages."""
+    """Return the kind of values of an engine type, in a word for messages."""
     if name == "VARCHAR":
         return "text"
     if name == "BOOLEAN":

@@ -36,10 +36,11 @@ class Condition(Struct, frozen=True):
     """A condition, split by how its parts are counted.
 
     Attributes:
-        masks: for each randomised axis (by identity) the original cells that satisfy all parts on it.
+        masks: for each randomised axis (by identity), the original cells that satisfy all parts of the condition on
+            it.
         filter: SQL over the other columns; "" for none.
         parameters: its constants.
-        kept: for columns released as they are with a list of categories (by identity of the axis), the cells that no
+        kept: for columns released unmodified with a list of categories (by identity of the axis), the cells that no
             part on that column alone excludes: others have no record.
     """
 
@@ -123,7 +124,7 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
 
 
 def narrow_condition(condition: Condition, released: Sequence[Expression], columns: Columns) -> Condition:
-    """Return a condition that asks for more of the labels that were released.
+    """Return a condition with additional conjuncts on the released labels.
 
     `released`: the additional conjuncts, over exact names and released labels.
     """
@@ -175,9 +176,9 @@ def _type_leaf(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expr
 
 
 def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
-    """Return the bins of which all values satisfy a comparison.
+    """Return the bins whose values all satisfy a comparison.
 
-    `bins`: label -> lower edge, which the bin holds, upper edge, and whether it holds that.
+    `bins`: label -> lower edge, which the bin includes, upper edge, and whether the bin includes it.
     """
     below = operator in {"<", "<="}
     lower, cut = [], []
@@ -226,8 +227,8 @@ def _is_ordering(part: Expression) -> bool:
 def _refuse_unsatisfiable(asked: Sequence[Expression], name: str, domain: Sequence[Value]) -> None:
     """Refuse comparisons that no category satisfies: their count would be an exact 0, as if that had been found.
 
-    `asked`: all that must hold of one column, each part whole: what stands under NOT or beside OR may well hold of
-    nothing.
+    `asked`: all conjuncts on one column, each as a whole: an operand of NOT or OR may well be satisfied by no
+    category.
     """
     compared = any(_is_ordering(leaf) for part in asked for leaf in leaves_of(part))
     numbers = [v for v in domain if isinstance(v, int | float | Decimal)]
@@ -267,7 +268,7 @@ def _translate_own_columns(expression: Expression, columns: Columns) -> Expressi
 
 
 def _leaf_as_stored(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expression:
-    """Return a leaf as the data file can be asked it: numbers that are spelled as text there are listed."""
+    """Return a leaf in the form that the data file can evaluate: numbers that are spelled as text there are listed."""
     column = columns.columns[leaf.column]
     if isinstance(leaf, Null) or leaf.column not in columns.axes or column.spelled == column.labels:
         return leaf

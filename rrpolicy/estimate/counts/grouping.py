@@ -60,7 +60,7 @@ def grouping(
 
 
 def count_of_records(axes: Sequence[AxisWeights], codes: Sequence[Ints], n: Ints) -> int:
-    """Return the number of records that were counted; those with sets stand in several cells, the first holds all."""
+    """Return the number of counted records; records with sets are in several cells, the first of which has them all."""
     whole = np.ones(len(n), dtype=bool)
     for axis, code in zip(axes, codes, strict=False):
         if isinstance(axis, SetWeights):
@@ -75,7 +75,7 @@ class WeightedGroups(Struct, frozen=True):
         shape: released cells of each grouping axis.
         flat: (groups,) cell in C order.
         weight: (groups,) product of the condition's weights.
-        speaks: (groups,) 1 where the released values speak for the condition, else 0.
+        speaks: (groups,) 1 if the released values support the condition, else 0.
     """
 
     shape: tuple[int, ...]
@@ -136,7 +136,7 @@ class Grouping(Struct, frozen=True, dict=True):
         by: exact names of the columns.
         axes: each axis once.
         groups: the groups of each axis.
-        masks: what the groups of each axis count, (V, groups); None for every category by itself.
+        masks: the original categories in the groups of each axis, (V, groups); None for every category by itself.
     """
 
     by: tuple[str, ...]
@@ -152,7 +152,7 @@ class Grouping(Struct, frozen=True, dict=True):
 
     @classmethod
     def over(cls, axes: Sequence[AxisWeights], names: tuple[str, ...], condition: Condition) -> Grouping:
-        """Return the groups by columns of some axes, each axis with the group of all its cells if it has none."""
+        """Return the groups by columns of some axes; an axis without a column has one group of all its cells."""
         each = [groups_of(axis, names, condition) for axis in axes]
         return cls(names, axes, tuple(group for group, _ in each), tuple(mask for _, mask in each))
 
@@ -167,7 +167,7 @@ class Grouping(Struct, frozen=True, dict=True):
         return tuple(group_values(self.by, self.groups))
 
     def check_size(self) -> None:
-        """Refuse a table that cannot be held densely.
+        """Refuse a table that is too large to be dense.
 
         Raises:
             PolicyError: RR268.

@@ -61,8 +61,8 @@ class CompleteRecords(Struct, frozen=True):
     """The records that have a value, or kept their label, of all columns that a model names.
 
     Attributes:
-        condition: that they satisfy.
-        notes: how many others there are.
+        condition: the condition that they satisfy.
+        notes: notes on the number of other records.
     """
 
     condition: Condition
@@ -109,7 +109,7 @@ def unsuppressed_conditions(release: Release) -> Iterator[Expression]:
 
 
 def _labels_without_missing(columns: Columns, name: str) -> tuple[Value, ...] | None:
-    """Return the labels of a generalised column but for that of missing values; None if it has none of its own."""
+    """Return the labels of a generalised column but for that of missing values; None if these have no label."""
     held = columns.spread[name].categories_of
     absent = [label for label, categories in held.items() if categories == (columns.missing.get(name),)]
     return tuple(label for label in held if label not in absent) if absent else None

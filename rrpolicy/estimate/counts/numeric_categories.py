@@ -1,4 +1,4 @@
-"""Columns whose categories are numbers: how large each is, and which are none."""
+"""Columns whose categories are numbers: the size of each, and the categories without a number."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class CategoryNumbers:
     """The numbers of an axis' original cells.
 
     Attributes:
-        y: (V,) 0 where there is none.
-        known: (V,) which cells have one, and are asked for.
-        among: (V,) which cells are asked for.
-        absent: categories of who has none, of those that are asked for.
+        y: (V,) the number; 0 for a cell without one.
+        known: (V,) whether the condition selects a cell that has a number.
+        among: (V,) whether the condition selects a cell.
+        absent: selected categories without a number.
     """
 
     y: Array = field(repr=False)
@@ -52,7 +52,7 @@ def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumber
     `among`: (V,) the original cells of its axis that a condition on it leaves.
 
     Raises:
-        PolicyError: RR274 if categories other than those of who has no number are no numbers.
+        PolicyError: RR274 if a category is not a number, and does not stand for records without one.
     """
     labels, absent = columns.axes[name].labels_of(name), columns.numberless(name)
     if name in columns.labels:
@@ -77,7 +77,7 @@ def category_numbers(columns: Columns, name: str, among: Mask) -> CategoryNumber
 
 
 def check_numbers(columns: Columns, name: str) -> None:
-    """Refuse a column that is released as it is and holds no numbers.
+    """Refuse a column that is released unmodified and contains no numbers.
 
     Raises:
         PolicyError: RR274.

@@ -1,4 +1,4 @@
-"""Labels that overlap tell nothing of how columns go together.
+"""Labels that overlap carry no information on the association of columns.
 
 Where a category has several labels, such as `[0, 40)` and `[30, 40)`, or `30` and `*`, which of them a record has was
 chosen by its other columns: by the box that it lies in, or because its class was suppressed. So labels of columns that
@@ -53,10 +53,10 @@ class LabelOverlap:
 
     @classmethod
     def of(cls, columns: Columns, axis: AxisWeights, targets: Mask | None, records: Array) -> LabelOverlap | None:
-        """Return what the labels of an axis leave open; None if it is no generalised one, or labels do not overlap.
+        """Return the overlap of an axis's labels; None if the axis is not generalised, or its labels do not overlap.
 
-        `targets`: (labels, groups) what its groups count; None for every label by itself. `records`: (labels,) released
-        with each label.
+        `targets`: (labels, groups) the labels in its groups; None for every label by itself. `records`: (labels,)
+        released with each label.
         """
         groups = columns.spread.get(axis.columns[0])
         if groups is None or axis is groups or columns.axes[axis.columns[0]] is not axis:
@@ -78,14 +78,14 @@ class LabelOverlap:
         return cls(axis.columns[0], held, inside, meets, suppressed, np.asarray(~others.any(axis=0)), everything)
 
     def categories(self, labels: Mask) -> Mask:
-        """Return (categories, groups) what the labels of groups stand for, labels (labels, groups)."""
+        """Return (categories, groups) the categories that the labels of groups cover; `labels` is (labels, groups)."""
         return np.asarray(self.held.T.astype(float) @ labels.astype(float) > 0)
 
 
 def notes_on_overlaps(release: Release, overlaps: Sequence[LabelOverlap], suppressed: int) -> Iterator[str]:
     """Yield notes on counts by labels that overlap.
 
-    `suppressed`: records whose label of one of them stands for every category.
+    `suppressed`: number of records whose label of one of these columns covers every category.
     """
     apart = [overlap.column for overlap in overlaps if not overlap.own[~overlap.everything].all()]
     if suppressed:
@@ -104,7 +104,7 @@ def _uses_boxes(release: Release) -> bool:
 
 
 def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, what: str) -> None:
-    """Refuse what is asked of columns whose labels overlap, among those that records have.
+    """Refuse a question on columns whose labels overlap, among those that records have.
 
     Raises:
         PolicyError: RR288.

@@ -1,8 +1,8 @@
 """Conditions on released names, read by sqlglot; nothing of the user's text reaches a query.
 
-A condition is a conjunction. Each of its parts speaks either of columns released as they are, and becomes a filter, or
-of one randomised axis, and becomes a 0/1 vector over its original categories. DuckDB says whether the text is SQL, and
-what its constants mean. Of sqlglot's syntax tree only what is known is read: a part that is not makes it refused.
+A condition is a conjunction. Each of its parts is either on columns released unmodified, and becomes a filter, or on
+one randomised axis, and becomes a 0/1 vector over its original categories. DuckDB decides whether the text is SQL,
+and the values of its constants. Only known nodes of sqlglot's syntax tree are read: an unknown part is refused.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _TYPE = re.compile(r"[A-Z][A-Z0-9_ ]*(\(\d+(, \d+)?\))?", re.ASCII)
 
 
 class _Parser(DuckDBParser):
-    """Parses SELECT alone, and all functions alike: they are told apart by their names, as written."""
+    """Parses SELECT alone, and all functions by their names, as written."""
 
     STATEMENT_PARSERS: ClassVar[dict[Any, Callable[..., exp.Expr | None]]] = {}
     FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
@@ -42,7 +42,7 @@ class _Parser(DuckDBParser):
 
 
 class _Dialect(DuckDB):
-    """DuckDB's SQL; its reader tells ORDER BY ALL from a column of that name."""
+    """DuckDB's SQL; its reader distinguishes ORDER BY ALL from a column of that name."""
 
     SUPPORTS_ORDER_BY_ALL = False
     Parser = _Parser
@@ -52,8 +52,8 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
     """Read a condition and return its conjuncts.
 
     Raises:
-        PolicyError: RR264 if it cannot be parsed or it holds more than comparisons, IN, BETWEEN, IS NULL, AND, OR and
-            NOT between columns and constants.
+        PolicyError: RR264 if it cannot be parsed, or contains more than comparisons, IN, BETWEEN, IS NULL, AND, OR
+            and NOT between columns and constants.
     """
     with parse_select(f"SELECT 1 FROM release WHERE {text}\n") as (connection, select):  # noqa: S608 - parsed, never executed
         where = select.args.get("where")
@@ -64,9 +64,9 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
 
 @contextmanager
 def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyConnection, exp.Expr]]:
-    """Give what evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
+    """Yield a connection that evaluates constants, and the syntax tree of a single SELECT; nothing is executed.
 
-    `whole`: all of it was asked, not a condition alone; errors say so.
+    `whole`: the text is a whole query, not a condition alone; errors name it so.
 
     Raises:
         PolicyError: RR264 if it is not one, or what reads the tree finds it too deep.
@@ -76,7 +76,7 @@ def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyC
     refused = _query_error if whole else condition_error
     with query_connection() as connection:
         try:
-            query.encode()  # lone surrogates are no text
+            query.encode()  # lone surrogates are not text
             alone = [s.type for s in connection.extract_statements(query)] == [duckdb.StatementType.SELECT]
             trees = [t for t in _Dialect().parse(query) if not isinstance(t, exp.Semicolon | None)] if alone else []
             if len(trees) != 1:
@@ -129,7 +129,7 @@ def is_constant(node: exp.Expr) -> bool:
 
 
 def column_name(node: exp.Expr) -> str | None:
-    """Return the column that an expression is, as it is written; None if it is none.
+    """Return the column that an expression names, as it is written; None if the expression is not a column.
 
     Only `release` is a table: other words before a point are part of the name, as in `sample.yr`.
     """

@@ -53,9 +53,9 @@ class CachedCount(Struct, frozen=True):
     """Released records by the cells of some axes, under a condition.
 
     Attributes:
-        axes: what was grouped by.
+        axes: the grouping axes.
         asked: the condition and its parameters.
-        codes: for each axis the (groups,) released cell.
+        codes: for each axis, (groups,) the released cell.
         n: (groups,) records.
     """
 
@@ -81,17 +81,17 @@ class CachedCount(Struct, frozen=True):
 
 @dataclass(frozen=True)
 class DataFile:
-    """Where released rows are.
+    """The files of released rows.
 
     Attributes:
-        paths: of the files, in the order of the rows.
+        paths: paths of the files, in the order of the rows.
         form: their format.
         columns: every released column, in file order.
         table: its name.
-        times: the column that says how many records a row stands for; "" for one each.
-        formulas: what became of text in CSV that a spreadsheet would run as a formula.
-        counted_by: what counts in the place of the file; None where its own rows are counted.
-        counted: what was counted last, from which coarser tables follow without another pass.
+        times: the column with the number of records that a row represents; "" for one each.
+        formulas: the treatment, in CSV, of text that a spreadsheet would run as a formula.
+        counted_by: counts in place of the file; None if its own rows are counted.
+        counted: the last counts, from which coarser tables follow without another pass.
     """
 
     paths: tuple[Path, ...]
@@ -105,7 +105,7 @@ class DataFile:
 
     @property
     def spec(self) -> TableSpec:
-        """Return what the file should hold."""
+        """Return the specification of the file's table."""
         return TableSpec(self.table, self.columns, ())
 
     def of(self, axis: AxisWeights) -> list[Column]:
@@ -148,9 +148,9 @@ def count(
 
 
 def prime_cache(data: DataFile, axes: Sequence[AxisWeights], counts: Counts) -> None:
-    """Take released records as counted, by whoever wrote them; the tables of these axes then follow without a pass.
+    """Take released records as counted by the caller; the tables of these axes then follow without a pass.
 
-    `counts`: of the released labels of their columns, and maybe of others.
+    `counts`: counts by the released labels of their columns, and possibly of others.
     """
     import pyarrow as pa
 
@@ -207,8 +207,8 @@ class SetCounts(Struct, frozen=True):
 
     Attributes:
         sets: (positions of its values, records) of the most frequent, most frequent first.
-        different: how many different ones there are.
-        held: (S,) records whose set holds each value.
+        different: number of different sets.
+        held: (S,) number of records whose set contains each value.
     """
 
     sets: tuple[tuple[tuple[int, ...], int], ...]
@@ -242,9 +242,9 @@ class Sums(Struct, frozen=True):
     """Sums of a number over released records, by the released cells of some axes.
 
     Attributes:
-        codes: for each axis the (groups,) released cell.
+        codes: for each axis, (groups,) the released cell.
         n: (groups,) records that have the number.
-        centre: what was subtracted from the number, for the sake of digits.
+        centre: the number subtracted from each value, for numerical accuracy.
         first: (groups,) sums of the rest.
         second: (groups,) sums of its squares.
         missing: records without the number.
@@ -264,7 +264,7 @@ def total(
     """Sum a column of numbers, released as it is, by the released cells of some axes; arguments as for `count`.
 
     Raises:
-        PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
+        PolicyError: as `count`; RR274 if there are infinite numbers, or values that are not numbers.
     """
     y = f"CAST({identifier(value)} AS DOUBLE)"
     whole = _aggregate_groups(
@@ -290,8 +290,8 @@ class WeightedSums(Struct, frozen=True):
     """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
 
     Attributes:
-        keys: (rows,) number of each combination of the key columns, for each list of them that was asked for.
-        codes: for each axis the (rows,) released cell.
+        keys: (rows,) number of each combination of the key columns, for each given list of them.
+        codes: for each axis, (rows,) the released cell.
         n: (rows,) records that satisfy the condition.
         first: (rows, 3) sums of d, of d over records that satisfy the condition and have the value, of d times it.
         second: (rows, 3, 3) sums of the products of each two of these of one record.
@@ -312,9 +312,9 @@ class Number(Struct, frozen=True):
     """A number that every released record has, or lacks.
 
     Attributes:
-        name: in words, for errors.
-        sql: of columns that are released as they are, names quoted.
-        parameters: of the SQL.
+        name: name in words, for errors.
+        sql: SQL over columns that are released unmodified, names quoted.
+        parameters: parameters of the SQL.
     """
 
     name: str
@@ -333,9 +333,9 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
 ) -> WeightedSums:
     """Sum weights d of released records, and their products with a number; arguments as for `count`.
 
-    `keys`: lists of columns released as they are, which are grouped by, too. `weight`: a column of numbers, d; None for
-    1. `value`: that is summed beside the weights; None for 1. `condition`: over columns released as they are; other
-    records are summed in d alone.
+    `keys`: lists of columns released as they are, which are grouped by, too. `weight`: a column of numbers, d; None
+    for 1. `value`: the number whose products with the weights are summed; None for 1. `condition`: over columns
+    released unmodified; other records are summed in d alone.
 
     Raises:
         PolicyError: as `count`; RR545 if a weight is missing, negative or no number, RR274 as `total`.
@@ -419,10 +419,10 @@ def values(
 ) -> tuple[list[Ints], Array, int]:
     """Return the numbers of a column, released as it is, one a record; arguments as for `count`.
 
-    Returns for each axis the (records,) released cell; the (records,) numbers; and how many records have none.
+    Returns for each axis the (records,) released cell; the (records,) numbers; and the number of records without one.
 
     Raises:
-        PolicyError: as `count`; RR274 if there are infinite numbers, or those that are none.
+        PolicyError: as `count`; RR274 if there are infinite numbers, or values that are not numbers.
     """
     y = f"CAST({identifier(value)} AS DOUBLE)"
     parts = [
@@ -447,7 +447,8 @@ def extremes(
 ) -> tuple[list[Ints], list[Any], list[Any]]:
     """Return the least and the largest value of a column released as it is; arguments as for `count`.
 
-    Returns for each axis the (groups,) released cell; the (groups,) least and largest values, None where there is none.
+    Returns for each axis the (groups,) released cell; the (groups,) least and largest values, None for a group
+    without a value.
     """
     column = identifier(value)
     table = _aggregate_groups(data, axes, [f"min({column}) AS least", f"max({column}) AS most"], condition, parameters)
@@ -457,9 +458,9 @@ def extremes(
 def iterate_batches(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
 ) -> Iterator[tuple[list[Ints], int]]:
-    """Yield released records a batch at a time, none of them counted together.
+    """Yield released records a batch at a time, without combining equal ones.
 
-    `axes`: what is told of each record, which lies in one cell of each.
+    `axes`: the axes whose released cell is returned for each record; a record lies in one cell of each.
 
     Yields for each axis the (records,) released cell; the number of records.
     """
@@ -559,7 +560,7 @@ def relation(connection: Any, data: DataFile) -> str:
     """Return what to select from.
 
     Raises:
-        PolicyError: RR269 if the file holds something else than the promised table.
+        PolicyError: RR269 if the file does not contain the specified table.
     """
     try:
         return formats.relation_sql(data.form, connection, data.paths, data.spec, data.formulas)
@@ -568,14 +569,14 @@ def relation(connection: Any, data: DataFile) -> str:
 
 
 def resampling_unsupported_error(why: str) -> PolicyError:
-    """Return the error for a question that cannot be asked of counts that were drawn again."""
+    """Return the error for a question that does not support counts that were drawn again."""
     message = f"this cannot be bootstrapped: {why}"
     expected = "counts, shares or measures of association by columns with categories"
     return PolicyError(Problem("RR509", message, expected=expected, hint="leave out the bootstrap"))
 
 
 def manifest_mismatch_error(message: str) -> PolicyError:
-    """Return the error for data that are not what the manifest says."""
+    """Return the error for data that differ from the manifest."""
     return PolicyError(
         Problem(
             "RR269",
@@ -588,7 +589,7 @@ def manifest_mismatch_error(message: str) -> PolicyError:
 def sql_of(column: Column, form: Format) -> str:
     """Return a column of categories as SQL, in the type of its labels."""
     name = f"CAST({identifier(column.name)} AS {column.type or 'VARCHAR'})"
-    # CSV cannot tell null from an empty text, and categories are never null
+    # CSV does not distinguish null from an empty text, and categories are never null
     return f"coalesce({name}, '')" if form.name == "csv" and "" in column.labels else name
 
 

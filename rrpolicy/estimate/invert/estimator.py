@@ -94,7 +94,7 @@ class Estimator(Protocol):
     told: str
 
     def counts(self, asked: Inversion) -> tuple[Array, str]:
-        """Return the estimates in the shape of `asked.moment`, and a note on this run; "" if there is none.
+        """Return the estimates in the shape of `asked.moment`, and a note on this run; "" for no note.
 
         Raises:
             PolicyError: if it is not defined for the table.
@@ -122,4 +122,4 @@ OFFERS = (
 )
 """The core's own estimators."""
 ESTIMATORS: Estimators = LazyMapping({offer.name: offer for offer in OFFERS}, lambda _, offer: offer.load())
-"""For who has no plugins."""
+"""The estimators that need no plugins."""

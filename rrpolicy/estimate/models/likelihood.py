@@ -8,8 +8,8 @@ with P the channel, f the model's probabilities of the outcome's groups g, and p
 which is estimated with beta (Carroll, Ruppert, Stefanski, Crainiceanu 2006, section 15.4). No cell is negative.
 
 Errors are those of the expected information of beta and pi; shares that are 0 stay 0. A fit to this very table would
-have those of the complete data, and the draw adds the difference of both variances, since both estimates are efficient
-(Rao 1973, section 5a.2). Both hold where the model does and records are many.
+have those of the complete data, and the draw adds the difference of both variances, since both estimates are
+efficient (Rao 1973, section 5a.2). Both are right if the model is right and records are many.
 """
 
 from __future__ import annotations

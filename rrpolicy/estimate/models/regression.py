@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _LINEAR = 'the outcome has two values: the family "binomial" models the logarithm of its odds, this model its mean'
 _CERTAIN = "nothing was drawn: these are this table's own coefficients, without an error that they could be tested by"
 MOST_ENTRIES = 50_000_000
-"""Cells times coefficients that are held."""
+"""The most numbers in memory: cells times coefficients."""
 _STEP = 1e-4
 _NORMAL = "intervals are estimates with standard errors to each side, and z is how many of them an estimate is from 0"
 _TWO = 2
@@ -52,11 +52,11 @@ _LISTED = 20
 
 @dataclass(frozen=True, kw_only=True)
 class Regression(Estimates):
-    """Coefficients of a regression model, a row a term; of several equations, all terms of one after the other.
+    """Coefficients of a regression model, a row per term; of several equations, all terms of one after the other.
 
     Attributes:
         formula: unchanged.
-        family: of the outcome.
+        family: family of the outcome.
         success: the categories of the outcome that count as yes; () for numbers and for several equations.
         design: the covariates of each original cell in the equations.
     """
@@ -222,7 +222,7 @@ class Effects(Estimates):
     """Predictions or marginal effects of a regression model.
 
     Attributes:
-        what: in words.
+        what: the kind of effect, in words.
     """
 
     schema: ClassVar[str] = "rrpolicy.effects/1"

@@ -1,14 +1,14 @@
 """Intervals of coefficients: the values that the score does not reject, as Fieller's set is for ratios.
 
-For a coefficient held at b, and the others solved for it, the score of the held one is linear in the counts except for
-the others' errors. So it is near to normal where the coefficient itself is not (Rao 1948; Boos 1992 for sandwiches).
-The part of the set around the estimate is shown. Where no b is far enough to be rejected, the end is infinite: the
-release does not bound the coefficient.
+For a coefficient fixed at b, and the others solved for it, the score of the fixed one is linear in the counts except
+for the others' errors. So it is near to normal where the coefficient itself is not (Rao 1948; Boos 1992 for
+sandwiches). The part of the set around the estimate is shown. Where no b is far enough to be rejected, the end is
+infinite: the release does not bound the coefficient.
 
 The second order of a score in the counts is what its first order leaves out, where other coefficients are estimated.
 
-With u of coefficient k, and the others' coefficients solved for beta_k held, the score of beta_k is P(T) = S_k(beta_k,
-rest(T); T). With e the error of corrected counts T, differentiating twice gives
+With u of coefficient k, and the others' coefficients solved for beta_k fixed, the score of beta_k is P(T) =
+S_k(beta_k, rest(T); T). With e the error of corrected counts T, differentiating twice gives
 
     P(T + e) - P(T) = u S e + e' Q e + ...,    Q = sym(G B) + B' C B / 2,    u = (1, -I_fk' I_ff^-1),
 
@@ -43,9 +43,10 @@ if TYPE_CHECKING:
 
 
 def second_order_variance(solved: ScoreRoot, u: Array, free: Mask, covariance: Callable[[Array], Array]) -> float:
-    """Return the variance of the part that is quadratic in the error of the counts, with one coefficient held.
+    """Return the variance of the part that is quadratic in the error of the counts, with one coefficient fixed.
 
-    `u` and `free`, those not held, are (parameters,); `covariance` is the draw's, for (functions, cells).
+    `u` and `free`, the coefficients that are not fixed, are (parameters,); `covariance` is the draw's, for
+    (functions, cells).
     """
     if not free.any():
         return 0.0
@@ -155,7 +156,7 @@ class ScoreTest(Struct, frozen=True, dict=True):
         return tuple(held is None or held.share > _SLIGHT for held in at)
 
     def _held(self, k: int, value: float, start: Array, *, curved: bool = True) -> _FixedCoefficient | None:
-        """Return the score with coefficient k held at a value, by default with the second order; None if unsolved.
+        """Return the score with coefficient k fixed at a value, by default with the second order; None if unsolved.
 
         The other coefficients are solved from `start` (parameters,).
         """

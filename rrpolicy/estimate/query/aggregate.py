@@ -192,7 +192,7 @@ def _check_scalable(found: Aggregate) -> Aggregate:
 
 
 def column(node: exp.Expr) -> str:
-    """Return the column that an expression is (RR272 if it is none)."""
+    """Return the column that an expression names (RR272 if it is not a column)."""
     name = column_name(node)
     if name is None:
         named = isinstance(node.unnest(), exp.Column) and not isinstance(node.unnest().this, exp.Star)

@@ -222,7 +222,7 @@ def _take_rows(found: Answer, rows: Sequence[int], notes: tuple[str, ...]) -> An
 
 
 def _notes_on_missing(asked: _ResolvedQuery) -> Iterator[str]:
-    """Yield which records are left out, for every column of which some have no value or no number."""
+    """Yield notes on omitted records, for every column in which some have no value or no number."""
     release, query = asked.release, asked.query
     columns, conjuncts = release.columns, query.conjuncts
     items = [item.of for item in query.items if isinstance(item.of, Aggregate)]

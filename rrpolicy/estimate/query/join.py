@@ -60,7 +60,7 @@ class Join(Struct, frozen=True):
 
 
 def own_table(name: str, given: Given) -> OwnTable:
-    """Return a table that a query may join (RR508 if it cannot be read, or is no table)."""
+    """Return a table that a query may join (RR508 if it cannot be read, or is not a table)."""
     if isinstance(given, (str, os.PathLike)):
         return OwnTable(name, _read_table_file(name, Path(given)))
     try:

@@ -1,4 +1,4 @@
-"""The answer to a query: one row a group, and for every aggregate an estimate, its standard error and its interval."""
+"""The answer to a query: a row per group, with an estimate, its standard error and interval per aggregate."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rrpolicy.estimate.results.target import Target
 
 @dataclass(frozen=True)
 class Answer(Result):
-    """What a release answers to a query.
+    """The result of a query.
 
     Attributes:
-        query: as asked.
+        query: the query as given.
         by: every grouping column.
-        keys: what each row is of; None in a column that the row sums over.
+        keys: the group of each row; None in a column that the row sums over.
         selected: the columns and aggregates of the SELECT list.
     """
 
@@ -49,8 +49,8 @@ class Answer(Result):
         """Return (rows, aggregates, 2) intervals.
 
         Args:
-            level: default that of the answer.
-            target: default that of the answer.
+            level: default: that of the result.
+            target: default: that of the result.
 
         Raises:
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
@@ -67,7 +67,7 @@ class Answer(Result):
 
     @property
     def title(self) -> str:
-        """Return what is estimated and by what, and whether it had to be."""
+        """Return the estimated aggregates, the groups, and whether estimation was necessary."""
         by = f" by {', '.join(self.by)}" if self.by else ""
         names = ", ".join(m.name for m in self.quantities if m.names != SINGLE_QUANTITY_NAMES)
         return f"{'Figures' if self.exact else 'Estimates'}{f' of {names}' if names else ''}{by}"
@@ -81,7 +81,7 @@ class Answer(Result):
         return {"query": self.query, "by": list(self.by)}
 
     def all_notes(self) -> tuple[str, ...]:
-        """Return the notes, and one where an interval holds all that is possible."""
+        """Return the notes, and one if an interval contains all possible values."""
         empty = any(m.uninformative(self.level, self.target) for m in self.quantities)
         return (*super().all_notes(), UNINFORMATIVE) if empty else super().all_notes()
 

@@ -31,10 +31,10 @@ class PlottedQuantity(Struct, frozen=True):
     """A quantity as it is drawn.
 
     Attributes:
-        quantity: of every row of the result.
-        title: in words; "" where the result's title says it.
-        rows: which of the rows are drawn; None for all.
-        line: what estimates are compared with; None for nothing.
+        quantity: the quantity, for every row of the result.
+        title: title in words; "" if the result's title is enough.
+        rows: the drawn rows; None for all.
+        line: the reference value of the estimates; None for none.
         factors: whether they compare by quotients.
     """
 
@@ -46,7 +46,7 @@ class PlottedQuantity(Struct, frozen=True):
 
 
 class PlotRow(Struct, frozen=True):
-    """A row as it is drawn: its place in the result, what it is of by column, and its mark."""
+    """A row as it is drawn: its position in the result, its group by column, and its mark."""
 
     place: int
     key: dict[str, str]
@@ -57,10 +57,10 @@ class PlotAxis(Struct, frozen=True):
     """Rows that are compared with one another.
 
     Attributes:
-        title: in words; "" for nothing to tell.
+        title: title in words; "" for no title.
         scale: the axis.
-        line: what estimates are compared with; None for nothing.
-        rows: in order.
+        line: the reference value of the estimates; None for none.
+        rows: rows in order.
     """
 
     title: str
@@ -75,7 +75,7 @@ def plot_axis(found: Result, drawn: PlottedQuantity) -> PlotAxis:
 
 
 def _axes(found: Result, drawn: PlottedQuantity) -> list[PlotAxis]:
-    """Return the axes of a quantity: rows that sum over other columns have one of their own."""
+    """Return the axes of a quantity: rows that sum over other columns have a separate axis."""
     levels: dict[tuple[str, ...], list[PlotRow]] = {}
     for row in _rows(found, drawn):
         levels.setdefault(tuple(row.key), []).append(row)
@@ -97,11 +97,11 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
     """Return the plot of a result.
 
     `facet`: a column of its rows: each of its categories has a panel, all on the same axis. `group`: another one: its
-    categories share a line, and are told apart by shape and colour.
+    categories share a line, and are distinguished by shape and colour.
 
     Raises:
         PolicyError: RR581 if rows are not of such a column, RR582 if more categories would share a line than can be
-            told apart.
+            distinguished.
     """
     _refuse_unknown(found, facet, group)
     made = [one for drawn in found.plotted_quantities() for one in _axes(found, drawn)]
@@ -149,7 +149,7 @@ def _rows(found: Result, drawn: PlottedQuantity) -> list[PlotRow]:
 
 
 def _panels(own: PlotAxis, facet: str | None, group: str | None) -> list[Panel]:
-    """Return an axis in panels, with the names of lines and of what stands above them."""
+    """Return an axis in panels, with the names of lines and the headings above them."""
     panels: dict[str, list[PlotRow]] = {}
     for row in own.rows:
         panels.setdefault(row.key.get(facet, "") if facet else "", []).append(row)

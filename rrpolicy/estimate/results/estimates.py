@@ -59,19 +59,19 @@ Interval: TypeAlias = Literal["tested", "normal", "chebyshev"]
 
 @dataclass(frozen=True, kw_only=True)
 class Estimates(Result):
-    """Estimates of one kind, one a row.
+    """Estimates of one kind, one per row.
 
     Attributes:
-        by: names of what rows are of.
-        keys: what each row is of, by column.
+        by: names of the grouping columns.
+        keys: the group of each row, by column.
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
         range: (rows, 2) what an interval is clipped to; estimates are not.
         estimator: (rows,) `moment`, `EM`, `spread`, `middles of bins` or `not estimable`.
-        flags: (rows,) for the target; see `MEANINGS`. That there is none promises nothing.
+        flags: (rows,) for the target; see `MEANINGS`. The absence of flags guarantees nothing.
         ends: the intervals that are shown, by level and target.
-        released: (rows,) released records that speak for each row; None where that is not counted.
-        covariance: of the rows' estimates; None where it is not known.
+        released: (rows,) number of released records that support each row; None if not counted.
+        covariance: covariance of the rows' estimates; None if unknown.
     """
 
     schema: ClassVar[str] = "rrpolicy.estimates/1"
@@ -102,14 +102,14 @@ class Estimates(Result):
     def conf_int(
         self, level: float | None = None, target: Target | None = None, interval: Interval = "tested"
     ) -> Array:
-        """Return (rows, 2) intervals inside what is possible; infinite where an end is not bounded.
+        """Return (rows, 2) intervals inside the possible range; infinite where an end is not bounded.
 
         Args:
             level: default that of the result.
             target: default that of the result.
             interval: "tested": the values that a test of the estimate does not reject, by scores for measures, by
                 Fieller for means and shares; of totals, the normal one. "normal" is right in large releases only.
-                "chebyshev" holds for any distribution with a known standard error, approximately with an estimated
+                "chebyshev" is valid for any distribution with a known standard error, approximately with an estimated
                 one, and is 2.3 times as long at 95 %.
 
         Raises:
@@ -124,7 +124,7 @@ class Estimates(Result):
         return clip_interval(self.estimate, half, self.range)
 
     def all_notes(self) -> tuple[str, ...]:
-        """Return the notes, and what is said of estimates beyond the possible and of intervals that hold all of it."""
+        """Return the notes, and those on estimates and intervals that exceed, or fill, the possible range."""
         beyond = (self.estimate < self.range[:, 0]) | (self.estimate > self.range[:, 1])
         ends = self.conf_int()
         empty, one_end = is_uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
@@ -174,10 +174,10 @@ class Inference(Struct, frozen=True, kw_only=True):
         within: (rows, 2) the possible values.
         ends: the intervals.
         estimator: (rows,) as in `Estimates`.
-        doubts: by level and target, the flags with the rows that have each.
-        covariance: of the rows' estimates.
+        doubts: returns, for a level and target, the flags with the rows that have each.
+        covariance: covariance of the rows' estimates.
         released: (rows,) released records that support each row; fewer than `FEW` are flagged.
-        sample: how the records were sampled, for errors by a survey's design.
+        sample: the sampling design, for errors by a survey's design.
         notes: required to read the rows.
     """
 

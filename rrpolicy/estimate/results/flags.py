@@ -1,4 +1,4 @@
-"""The flags of estimates: what may be doubted of a row, and in which words it is said."""
+"""The flags of estimates: possible doubts about a row, and their wording."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ SELECTED = "rows were chosen by their estimates: the largest of uncertain estima
 
 
 def rests_on_few_records(released: Array, errors: Array) -> Mask:
-    """Return (rows,) of which estimates with an error fewer than `FEW` released records speak."""
+    """Return (rows,) whether fewer than `FEW` released records support an estimate that has an error."""
     few: Mask = (released < FEW) & (errors > 0)
     return few
 
 
 def flags_of(named: Sequence[tuple[str, Mask]]) -> Flags:
-    """Return the flags of each row: those names whose mask holds of it, in their order."""
+    """Return the flags of each row: the names whose mask is true for it, in their order."""
     return tuple(
         tuple(name for (name, _), holds in zip(named, row, strict=True) if holds)
         for row in zip(*(mask for _, mask in named), strict=True)

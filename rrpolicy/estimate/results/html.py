@@ -1,4 +1,4 @@
-"""Results as HTML for notebooks: plain tables in the notebook's own colours, intervals drawn beside their numbers."""
+"""Results as HTML for notebooks: plain tables in the notebook's colours, intervals drawn next to their numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TEXT, _CELL, _WHOLE = "max-width:48em", "padding:.1em .5em;vertical-align:top",
 
 
 def html(found: Result) -> str:
-    """Return a result as a table, its intervals drawn in a column of their own."""
+    """Return a result as a table, with a column in which its intervals are drawn."""
     made = layout_result(found)
     names, *lines = made.rows
     pictures = {} if found.exact else {part.name: _intervals(found, part.name) for part in found.quantities}

@@ -3,12 +3,12 @@
 A count is a whole number: its intervals, and those of shares, have Yates' continuity correction of half a record.
 
 Measures of association have theirs from `rrpolicy.estimate.association.measure_ranges`. What all have in common: the
-ends depend on the level and on what is spoken of, and no end is invented where the data give none.
+ends depend on the level and on the target, and no end is invented where the data give none.
 
-The one formula of variance, of sums of record weights and of what is linear in them: with w what a record adds to a
-sum, S1 = sum w and S2 = sum w^2. This table (a census, only the randomisation is random): S2 less what S2 is expected
-to be without randomisation. Population (the table is a random sample of N): N/(N-1) (S2 - S1^2/N), N times the sample
-variance of w (Chaudhuri and Mukerjee 1988, ch. 3; Guo 2010, ch. 3).
+The one formula of variance, of sums of record weights and of linear functions of them: with w the contribution of a
+record to a sum, S1 = sum w and S2 = sum w^2. This table (a census, only the randomisation is random): S2 less what S2
+is expected to be without randomisation. Population (the table is a random sample of N): N/(N-1) (S2 - S1^2/N), N
+times the sample variance of w (Chaudhuri and Mukerjee 1988, ch. 3; Guo 2010, ch. 3).
 """
 
 from __future__ import annotations
@@ -40,12 +40,13 @@ def quantile(level: float, degrees: float = math.inf) -> float:
 
 
 def clip_interval(centre: Array, half: Array, within: Array) -> Array:
-    """Return (rows, 2) intervals centre ± half, clipped to what is possible.
+    """Return (rows, 2) intervals centre ± half, clipped to the possible range.
 
     One that lies outside altogether would shrink to a point, which reads as certainty: it is drawn around the nearest
     possible value.
 
-    `centre`: (rows,) estimates. `half`: (rows,) half lengths; NaN for none. `within`: (rows or 1, 2) what is possible.
+    `centre`: (rows,) estimates. `half`: (rows,) half lengths; NaN for none. `within`: (rows or 1, 2) the possible
+    range.
     """
     middle = np.where(lies_outside(centre, half, within), np.clip(centre, within[:, 0], within[:, 1]), centre)
     ends = np.stack([middle - half, middle + half], axis=1)
@@ -53,14 +54,14 @@ def clip_interval(centre: Array, half: Array, within: Array) -> Array:
 
 
 def lies_outside(centre: Array, half: Array, within: Array) -> Mask:
-    """Return which intervals hold no inner point of what is possible; never one of length 0."""
+    """Return which intervals contain no inner point of the possible range; never one of length 0."""
     return np.asarray((half > 0) & ((centre + half <= within[:, 0]) | (centre - half >= within[:, 1])))
 
 
 def is_uninformative(ends: Array, within: Array) -> Mask:
-    """Return which intervals hold all that is possible; without an end on either side, where everything is.
+    """Return which intervals contain the whole possible range; if it is unbounded, those without an end.
 
-    `ends`: (rows, 2) of the intervals. `within`: (rows or 1, 2) what is possible.
+    `ends`: (rows, 2) ends of the intervals. `within`: (rows or 1, 2) the possible range.
     """
     low, high = within.T
     return np.asarray((low < high) & (ends[:, 0] <= low) & (ends[:, 1] >= high))
@@ -82,9 +83,9 @@ def population_variance(square: Array, total: Array, records: int) -> Array:
 def table_variance(
     square: Array, own: Array, population: Array, *, at: tuple[Array, Array] | None = None, rounding: float = _ROUNDING
 ) -> tuple[Array, Mask]:
-    """Return S2 - own, and where it is negative, so that the population's variance stands in its place.
+    """Return S2 - own, with the population's variance in place of a negative one, and where that is so.
 
-    `own`: what is expected of the same squares given the originals, which is no error of this table. `at`: of
+    `own`: the expectation of the same squares given the originals, which is not an error of this table. `at`: for
     quadratics in a ratio: their value, and the size of its terms, at the estimate, which decide. `rounding`: a value
     that is this share of its terms or less is 0.
     """
@@ -102,11 +103,11 @@ Ends: TypeAlias = "Callable[[float, Target], Array]"
 def normal_ends(
     estimate: Array, errors: Mapping[Target, Array], within: Array, sample: Sample | None = None, step: float = 0.0
 ) -> Ends:
-    """Return normal intervals, clipped to what is possible.
+    """Return normal intervals, clipped to the possible range.
 
-    `estimate`: (rows,). `errors`: target -> (rows,) standard errors. `within`: (rows, 2) what is possible. `sample`:
-    how the records were sampled, by whose degrees of freedom intervals of the population reach. `step`: continuity
-    correction of what is not certain: `STEP` of numbers of records.
+    `estimate`: (rows,). `errors`: target -> (rows,) standard errors. `within`: (rows, 2) the possible range.
+    `sample`: the sampling design, whose degrees of freedom determine the intervals of the population. `step`:
+    continuity correction of uncertain estimates: `STEP` for numbers of records.
     """
 
     def ends(level: float, target: Target) -> Array:
@@ -123,10 +124,10 @@ STEP = 0.5
 def count_ends(count: Array, noise: Array, reach: float, records: int, *, sampled: bool) -> Array:
     """Return (rows, 2) score intervals of counts of records, with the continuity correction, within [0, N].
 
-    They hold the n with |T - n| - 1/2 <= z sqrt(V(n)). Of this table V is the variance that randomisation gives T. Of
-    the population the sampling variance of a count n is added, N/(N-1) n (1 - n/N), so that it does not depend on how
-    many records of the cell happened to be drawn. Without randomisation that is Wilson's interval with continuity
-    correction; this table's count is then certain.
+    They contain the n with |T - n| - 1/2 <= z sqrt(V(n)). For this table V is the variance that randomisation gives
+    T. For the population the sampling variance of a count n is added, N/(N-1) n (1 - n/N), so that it does not depend
+    on how many records of the cell happened to be drawn. Without randomisation that is Wilson's interval with
+    continuity correction; this table's count is then certain.
 
     `count`: (rows,) T, unbiased. `noise`: (rows,) variance of T by randomisation alone. `sampled`: whether the records
     are a random sample of the population that is counted.
@@ -169,7 +170,7 @@ class FiellerRatios:
         stand_in: (rows,) whether this table's variance estimate is negative, so that the population's is used instead.
         within: (rows, 2) possible range of R.
         centre: subtracted from the numbers before averaging and added back to R; `within` includes it.
-        sample: how the records were sampled; None for a simple random sample.
+        sample: the sampling design; None for a simple random sample.
         step: the continuity correction of the numerators: `STEP` where they are counts of records.
     """
 
@@ -196,8 +197,8 @@ class FiellerRatios:
     ) -> FiellerRatios:
         """Return ratios whose variances are sums over released records; arrays of any shape are made flat.
 
-        `square`: sums of squares of a record's part in n - r d. `own`: what is expected of these squares given the
-        originals, which is no error of this table. `sampled`: the variance of n - r d for the population.
+        `square`: sums of squares of a record's part in n - r d. `own`: the expectation of these squares given the
+        originals, which is not an error of this table. `sampled`: the variance of n - r d for the population.
         """
         n, d = n.reshape(-1), d.reshape(-1)
         squares, owns, sampling = (_flatten(q) for q in (square, own, sampled))
@@ -212,7 +213,7 @@ class FiellerRatios:
 
     @classmethod
     def shares(cls, part: Array, whole: Array, square: Quadratic, records: int) -> FiellerRatios:
-        """Return the shares of parts in wholes that hold them, by the same records.
+        """Return the shares of parts in wholes that contain them, by the same records.
 
         The population's variance is this table's and that of drawing r of the whole, r (1 - r) sum d: where nothing is
         randomised the test is Wilson's.
@@ -274,10 +275,10 @@ class FiellerRatios:
     def ends(self, level: float, target: Target) -> Array:
         """Return (rows, 2) Fieller's sets: the r for which n - r d is no farther than z standard errors from 0.
 
-        Where the denominator cannot be told from 0 such a set is everything, or everything outside of an interval; the
-        smallest interval that holds it is returned, infinite where nothing bounds R. Where the estimate is outside
-        the possible, distances are counted from that of the nearest possible value, so that no set is empty (Fieller
-        1954; Cox 1967 for ratios with limits).
+        If the denominator does not differ significantly from 0, such a set is everything, or everything outside of an
+        interval. The smallest interval that contains it is returned, infinite where nothing bounds R. Where the
+        estimate is outside the possible, distances are counted from that of the nearest possible value, so that no
+        set is empty (Fieller 1954; Cox 1967 for ratios with limits).
         """
         if not self.step:
             return self._set(self.n, level, target)
@@ -314,11 +315,11 @@ class FiellerRatios:
         return np.where(np.isnan(self.d)[:, None] | np.isnan(ends), possible, ends) + self.centre
 
     def outside(self, level: float, target: Target) -> Mask:
-        """Return (rows,) where every possible value is rejected, so that the set stands around the nearest one."""
+        """Return (rows,) whether every possible value is rejected, so that the set is around the nearest one."""
         return np.asarray(self._beyond(target) > reach_of(level, target, self.sample) ** 2)
 
     def doubts(self, level: float, target: Target) -> tuple[tuple[str, Mask], ...]:
-        """Return the flags of ratios, each with (rows,) where it holds."""
+        """Return the flags of ratios, each with (rows,) whether it applies."""
         return (POPULATION_VARIANCE, self.stand_in & (target == "table")), (OUTSIDE, self.outside(level, target))
 
     def _beyond(self, target: Target) -> Array:
@@ -347,7 +348,7 @@ def _evaluate_quadratic(quadratic: Array, r: Array) -> Array:
 
 
 def p_values(estimates: Array, errors: Array, degrees: float = math.inf) -> Array:
-    """Return (rows,) p-values of two-sided tests that what is estimated is 0; NaN where there is no standard error.
+    """Return (rows,) p-values of two-sided tests that the quantity is 0; NaN without a standard error.
 
     `estimates`: (rows,). `errors`: (rows,) their standard errors; an estimate with an error of 0 is certain. `degrees`:
     of freedom of the errors; endless for the normal law.

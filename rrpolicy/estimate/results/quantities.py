@@ -1,4 +1,4 @@
-"""The columns of results: what rows are of, and what is estimated of them."""
+"""The columns of results: the groups of the rows, and the estimated quantities."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rrpolicy.estimate.results.target import Target
 from rrpolicy.frozen import replace
 
 SINGLE_QUANTITY_NAMES = ("estimate", "se", "low", "high", "flags", "released")
-"""The columns of what is the only estimate in a result."""
+"""The columns of a quantity that is the only one in a result."""
 Covariance: TypeAlias = Callable[[Target], Array]
 """target -> (rows, rows) the covariance of the estimates."""
 
@@ -26,11 +26,11 @@ class ResultColumn:
     """A column that is not estimated.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         cells: (rows,); None where a row sums over the column.
-        key: whether rows are of these values; else they say more of the row.
-        printed: whether it stands in text; it always does in frames and files.
-        p_values: whether its numbers are such, which people write in a way of their own.
+        key: whether the column defines the rows' groups; otherwise it has further information on the row.
+        printed: whether it appears in text; it always does in frames and files.
+        p_values: whether its numbers are p-values, which have a format of their own.
     """
 
     name: str
@@ -49,17 +49,18 @@ class EstimatedQuantity:
     """One quantity, estimated for every row of a result.
 
     Attributes:
-        names: of its columns: estimate, standard error, low, high, flags, released records.
+        names: names of its columns: estimate, standard error, low, high, flags, released records.
         estimate: (rows,) NaN where it cannot be estimated.
-        errors: target -> (rows,) standard errors; NaN where there is none.
-        ends: the intervals, by level and target; of biased counts, what is certain.
+        errors: target -> (rows,) standard errors; NaN where unknown.
+        ends: the intervals, by level and target; for biased counts, certain bounds.
         flags: (rows,) see `rrpolicy.estimate.results.flags.MEANINGS`.
-        released: (rows,) released records that speak for each row; None where that is not counted.
-        whole: the records that a count is some of; None for what is no count.
+        released: (rows,) number of released records that support each row; None if not counted.
+        whole: the number of records that a count is a part of; None for a quantity that is not a count.
         biased: whether counts are spread inside released groups: without errors, with bounds in place of intervals.
-        at_level: whether such bounds hold at the level alone, as values were drawn as well; else they are certain.
-        covariance: of the rows' estimates; None where it is not known.
-        within: (rows or 1, 2) what is possible; None where nothing says it.
+        at_level: whether such bounds are valid at the level alone, as values were drawn as well; else they are
+            certain.
+        covariance: covariance of the rows' estimates; None if unknown.
+        within: (rows or 1, 2) the possible range; None if unknown.
     """
 
     names: tuple[str, ...]
@@ -86,7 +87,7 @@ class EstimatedQuantity:
         return not self.biased and bool((errors[known] == 0).all() and (known.any() or (errors == 0).all()))
 
     def uninformative(self, level: float, target: Target) -> bool:
-        """Return whether an interval holds all that is possible."""
+        """Return whether an interval contains the whole possible range."""
         return self.within is not None and bool(is_uninformative(self.ends(level, target), self.within).any())
 
     def columns(self, level: float, target: Target) -> dict[str, list[Any]]:
@@ -140,7 +141,7 @@ class EstimatedQuantity:
 
 
 def quantity_column_names(quantity: str) -> tuple[str, ...]:
-    """Return the names of a quantity's columns beside those of others."""
+    """Return the names of a quantity's columns in a result with several quantities."""
     return (quantity, *(f"{quantity}_{part}" for part in SINGLE_QUANTITY_NAMES[1:]))
 
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Result(ABC):
-    """Rows of estimates; frames, files, text and pictures of every kind of result are made here alone.
+    """Rows of estimates; frames, files, text and charts of every kind of result are made here alone.
 
     Attributes:
-        where: the condition, as asked or spelled anew; None for none.
-        target: what intervals speak of: this table, or the population it was drawn from.
-        level: of the intervals.
+        where: the condition, as given or spelled anew; None for none.
+        target: the target of the intervals: this table, or the population it was drawn from.
+        level: level of the intervals.
         records: N.
-        notes: what must be known to read the rows.
-        max_records: the most records that a unit may have; of several, nothing is said of the population.
-        sample: how the records were sampled, where estimates go by that; None for a simple random sample.
-        weights_inside: the publisher kept the survey's weights, so that nothing is said of its population.
+        notes: notes that are required to read the rows.
+        max_records: the maximum number of records per unit; if above 1, the population is not estimated.
+        sample: the sampling design of the estimates; None for a simple random sample.
+        weights_inside: whether the publisher withheld the survey's weights, so that the population is not estimated.
     """
 
     schema: ClassVar[str]
@@ -71,7 +71,7 @@ class Result(ABC):
 
     @property
     def target_scope(self) -> TargetScope:
-        """Return what standard errors and intervals can speak of."""
+        """Return the possible targets of standard errors and intervals."""
         return TargetScope(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
 
     def all_notes(self) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ class Result(ABC):
         return (*self.notes, UNWEIGHTED) if self.weights_inside else self.notes
 
     def metadata(self) -> dict[str, Json]:
-        """Return what else the result holds, as plain data; it stands before the rows."""
+        """Return the rest of the result as plain data; it precedes the rows."""
         return {}
 
     def preface(self) -> tuple[str, ...]:
@@ -87,11 +87,11 @@ class Result(ABC):
         return ()
 
     def method_description(self) -> str:
-        """Return how it was estimated, in words; "" if the title says so."""
+        """Return the method of estimation, in words; "" if the title names it."""
         return ""
 
     def interval_description(self) -> str:
-        """Return what low and high are, in words; "" if that is said of the method."""
+        """Return the meaning of low and high, in words; "" if the method states it."""
         return self.intervals
 
     @property
@@ -174,24 +174,24 @@ class Result(ABC):
         return self.to_dict()
 
     def to_csv(self, *, formulas: Handling = "escape") -> str:
-        """Return the rows as CSV with a header; what is not there is empty, several flags are joined by "; ".
+        """Return the rows as CSV with a header; missing cells are empty, several flags are joined by "; ".
 
         Args:
-            formulas: of text that a spreadsheet would run as a formula; "escape" puts an apostrophe before it, as the
-                CSV files of a release have it, "keep" leaves it as it is.
+            formulas: treatment of text that a spreadsheet would run as a formula; "escape" puts an apostrophe before
+                it, as the CSV files of a release have it, "keep" leaves it as it is.
         """
         from rrpolicy.estimate.results.text import csv
 
         return csv(self.columns(), formulas)
 
     def summary(self) -> str:
-        """Return the rows as text, with what they are above and what their flags mean below."""
+        """Return the rows as text, with a heading above and the meaning of their flags below."""
         from rrpolicy.estimate.results.text import text
 
         return text(self)
 
     def _repr_html_(self) -> str:
-        """Return the same as an HTML table for notebooks, with the intervals drawn beside their numbers."""
+        """Return the same as an HTML table for notebooks, with the intervals drawn next to their numbers."""
         from rrpolicy.estimate.results.html import html
 
         return html(self)
@@ -201,8 +201,8 @@ class Result(ABC):
 
         Args:
             facet: a column of the rows: each of its categories has a panel, all on the same axis.
-            group: another one: its categories, four at most, share a line and are told apart by shape and colour.
-            width: of the picture, in pixels; text keeps its size.
+            group: another one: its categories, four at most, share a line and are distinguished by shape and colour.
+            width: width of the picture, in pixels; text keeps its size.
 
         Raises:
             PolicyError: RR581 if the rows are not of such a column; RR582 if too many categories would share a line.
@@ -213,8 +213,8 @@ class Result(ABC):
         """Return the same plot as a chart of Altair, with the numbers in it.
 
         Args:
-            facet: as for `plot`.
-            group: as for `plot`.
+            facet: see `plot`.
+            group: see `plot`.
 
         Raises:
             PolicyError: RR580 if Altair is not installed; else as `plot`.
@@ -229,5 +229,5 @@ class Result(ABC):
 
 
 def json_number(value: float) -> float | None:
-    """Return a number as JSON can hold it."""
+    """Return a number that JSON can represent; None for NaN and infinities."""
     return float(value) if np.isfinite(value) else None

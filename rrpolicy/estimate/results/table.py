@@ -61,7 +61,7 @@ class CrosstabRow(Struct, frozen=True):
         low: lower end of the interval, within [0, N].
         high: its upper end.
         flags: `few records`, `population variance`, `outside the possible`, `spread`; see `MEANINGS`.
-        released: released records that speak for the cell, as they stand.
+        released: number of released records that support the cell, uncorrected.
     """
 
     group: Mapping[str, Value]
@@ -78,17 +78,18 @@ class Crosstab(Result):
     """Estimated counts of original records by category.
 
     Attributes:
-        by: released names, in the order asked for.
+        by: released names, in the given order.
         groups: the groups of each axis; cells are their product, the last axis fastest.
-        estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless
-            `method` says otherwise.
+        estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless `method`
+            names another estimator.
         second_moment: sums of squared weights, likewise.
-        support: released records that speak for each cell, likewise; of spread counts, the most that it can be.
-        method: how the counts were estimated.
-        lower_bounds: of counts that are spread inside groups, the records that are certain to lie in each cell; NaN
+        support: number of released records that support each cell, likewise; for spread counts, the largest possible
+            count.
+        method: the method of estimation.
+        lower_bounds: for counts that are spread inside groups, the records that are certain to lie in each cell; NaN
             where values of another column were exchanged. None where counts are unbiased.
-        bounds: of counts by labels that overlap, how many records are certain to belong to each cell, and how many
-            may, (2, ...); None where no labels do.
+        bounds: for counts by labels that overlap, the number of records that are certain to belong to each cell, and
+            that may belong to it, (2, ...); None where no labels overlap.
         listed: the cells that have rows; None for all.
     """
 
@@ -120,7 +121,7 @@ class Crosstab(Result):
 
     @property
     def released(self) -> Array:
-        """Return the released records as they stand, one dimension an axis; with a condition, weighted by it."""
+        """Return the released records, uncorrected, one dimension per axis; with a condition, weighted by it."""
         return self.second_moment if self._squares is None else self._squares
 
     @property
@@ -136,8 +137,9 @@ class Crosstab(Result):
         """Return the table of released cells with the weights of its axes applied, one axis after the other.
 
         Args:
-            axes: that it is grouped by.
-            targets: of each, what its groups count, (V, groups); None for every category by itself.
+            axes: the grouping axes.
+            targets: for each axis, the original categories in its groups, (V, groups); None for every category by
+                itself.
         """
         estimate, second, support, certain = self.estimate, self.second_moment, self.support, self.lower_bounds
         for i, (axis, target) in enumerate(zip(axes, targets, strict=True)):
@@ -156,7 +158,7 @@ class Crosstab(Result):
         )
 
     def variance(self, target: Target | None = None) -> tuple[Array, Mask]:
-        """Return the variance of each estimate, and where the population's stands in for a negative one.
+        """Return the variance of each estimate, and where the population's replaces a negative one.
 
         Of spread counts: 0 where this table's count is certain, else NaN.
 
@@ -179,7 +181,7 @@ class Crosstab(Result):
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
         """Return (cells, 2) intervals within [0, N]: `count_ends`; of counts by a survey's design, normal ones.
 
-        Of spread counts: what is certain of this table, whatever the level; NaN for the population, and where a
+        For spread counts: the certain bounds of this table, whatever the level; NaN for the population, and where a
         randomised column is counted by as well. Of counts by labels that overlap: the records of this table that are
         certain to belong to the cell, and those that may.
 
@@ -237,7 +239,7 @@ class Crosstab(Result):
             functions: (sums, cells).
 
         Returns:
-            each (sums,); and where the population's stand in for this table's, whose variance came out negative.
+            each (sums,); and where the population's replace this table's, whose variance estimate is negative.
         """
         sums, released = self._added(functions)
         square = sums**2 @ released
@@ -292,7 +294,7 @@ class Crosstab(Result):
         return np.asarray((self.bounds != self.estimate).any(axis=0).reshape(-1))
 
     def all_notes(self) -> tuple[str, ...]:
-        """Return the notes, and one where an interval holds every count that is possible."""
+        """Return the notes, and one if an interval contains every possible count."""
         empty = self.counts.uninformative(self.level, self.target)
         return (*super().all_notes(), UNINFORMATIVE) if empty else super().all_notes()
 
@@ -329,7 +331,7 @@ class Crosstab(Result):
 
     @property
     def title(self) -> str:
-        """Return what is counted and by what, and whether it had to be estimated."""
+        """Return the counted quantity, the groups, and whether estimation was necessary."""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"{'Counts' if self.exact else 'Estimated counts'}{by}"
 

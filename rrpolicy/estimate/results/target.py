@@ -1,4 +1,4 @@
-"""What an estimate can speak of, and how it can be made."""
+"""The targets of estimates, and the ways of making them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ CHANGED = Problem(
 
 
 class Sample(Struct, frozen=True):
-    """How the records were sampled, where that is known.
+    """The sampling design of the records.
 
     Attributes:
-        degrees: of freedom of the variance: clusters, or records, less strata.
-        population_size: of the population, as estimated.
+        degrees: degrees of freedom of the variance: clusters, or records, less strata.
+        population_size: estimated size of the population.
         description: the design, in words.
-        notes: what must be known of errors.
+        notes: notes that are required to read the errors.
     """
 
     degrees: int
@@ -48,7 +48,7 @@ class Sample(Struct, frozen=True):
 
 
 def check_target(target: str, level: float, max_records: int = 1) -> None:
-    """Refuse what is no target or no level, and the population where its variance cannot be told.
+    """Refuse an unknown target or level, and the population if its variance cannot be estimated.
 
     Raises:
         PolicyError: RR271; RR247 for the population of a release with several records a unit.
@@ -62,12 +62,12 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
 
 
 class TargetScope(Struct, frozen=True):
-    """What the standard errors and intervals of a result can speak of.
+    """The possible targets of a result's standard errors and intervals.
 
     Attributes:
-        target: unless another one is asked for.
+        target: the default target.
         max_records: the most records that a unit may have.
-        unknown: why nothing is known of the population; None where something is.
+        unknown: the reason for which the population cannot be estimated; None if it can.
     """
 
     target: Target
@@ -76,11 +76,11 @@ class TargetScope(Struct, frozen=True):
 
     @property
     def targets(self) -> tuple[Target, ...]:
-        """Return every target that can be asked for."""
+        """Return every possible target."""
         return ("table", "population") if self.max_records == 1 and self.unknown is None else ("table",)
 
     def of(self, target: Target | None = None, level: float = LEVEL) -> Target:
-        """Return the target that is asked for; raises as `check_target` does."""
+        """Return the given target, or the default one; raises as `check_target` does."""
         check_target(target or self.target, level, self.max_records)
         if target == "population" and self.unknown is not None:
             raise PolicyError(self.unknown)
@@ -88,9 +88,9 @@ class TargetScope(Struct, frozen=True):
 
 
 def refuse_repeated_units(max_records: int) -> None:
-    """Refuse to speak of the population if a unit may have several records.
+    """Refuse the population as a target if a unit may have several records.
 
-    Such records are no independent draws from it, and a release does not tell which belong together. This table's
+    Such records are not independent draws from it, and a release does not show which belong together. This table's
     variance is that of the randomisation alone, in which every record is drawn by itself.
 
     Raises:

@@ -50,9 +50,9 @@ class ResultText(Struct, frozen=True):
     Attributes:
         head: lines above the rows.
         columns: each a name and its cells.
-        left: which of them are text.
+        left: whether each column is text, aligned to the left.
         foot: lines below the rows.
-        after: of each column, the quantity that ends with it; "" for none.
+        after: for each column, the quantity that ends with it; "" for none.
     """
 
     head: tuple[str, ...]
@@ -95,7 +95,7 @@ def csv(columns: Mapping[str, Sequence[Any]], handling: formulas.Handling) -> st
 
 
 def plain(value: Any) -> Any:
-    """Return a value as one cell holds it: lists and named values as text."""
+    """Return a value in the form of one cell: lists and named values as text."""
     if isinstance(value, list):
         return "; ".join(value)
     if isinstance(value, Mapping):
@@ -116,7 +116,7 @@ def kind_of_ends(found: Result) -> str:
 
 
 def flag_signs(found: Result) -> dict[str, str]:
-    """Return the flags of a result, each with the sign that stands for it."""
+    """Return the flags of a result, each with the sign that represents it."""
     flags = dict.fromkeys(f for m in found.quantities for row in m.flags for f in row)
     return {flag: "*" * (i + 1) for i, flag in enumerate(flags)}
 
@@ -159,7 +159,7 @@ def layout_result(found: Result) -> ResultText:
 
 
 def _head(found: Result) -> tuple[str, ...]:
-    """Return what the rows are, of whom, and what low and high are."""
+    """Return the meaning of the rows, their target, and the meaning of low and high."""
     where = "" if found.where is None else f" where {visible(found.where)}"
     counts = any(m.whole is not None for m in found.quantities)
     if found.sample is not None:
@@ -183,7 +183,7 @@ def _head(found: Result) -> tuple[str, ...]:
 
 
 def _of_records(found: Result) -> str:
-    """Return how many records the release has, of which a condition may hold for some."""
+    """Return the number of records of the release, some of which a condition may exclude."""
     if found.where is None:
         return f"{found.records:,} records"
     some = "those that satisfy the condition"
@@ -205,12 +205,12 @@ def _numbers(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
 
 
 def is_spread(found: Result) -> bool:
-    """Return whether all that is not exact was spread inside released groups, and nothing holds at a level alone."""
+    """Return whether all that is not exact was spread inside released groups, and no bound depends on the level."""
     return found.biased and all(m.exact or (m.biased and not m.at_level) for m in found.quantities)
 
 
 def has_certain_bounds(found: Result) -> bool:
-    """Return whether bounds of spread counts are certain: of counts of this table, and not of what is made of them."""
+    """Return whether bounds of spread counts are certain: for counts of this table, not for functions of them."""
     if found.target != "table":
         return False
     return not any(np.isnan(m.ends(found.level, found.target)).all() for m in found.quantities if m.estimate.size)
@@ -230,7 +230,7 @@ def _exact(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
 
 
 def _bounds(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
-    """Return what is certain of exact numbers of released labels that overlap, where some do."""
+    """Return the certain bounds of exact numbers of released labels, if some labels overlap."""
     if not _is_labelled(part):
         return {}
     ends = part.ends(found.level, found.target)
@@ -240,7 +240,7 @@ def _bounds(found: Result, part: EstimatedQuantity) -> dict[str, list[str]]:
 
 
 def is_labelled_count(found: Result) -> bool:
-    """Return whether numbers are exact of released labels, and bounded of what these stand for."""
+    """Return whether numbers are exact for released labels, and bounded for the categories that labels cover."""
     return found.exact and any(map(_is_labelled, found.quantities))
 
 
@@ -293,7 +293,7 @@ def _is_numeric(part: ResultColumn) -> bool:
 
 
 def _field(value: Any) -> Any:
-    """Return a value as CSV has it: empty for what is not there."""
+    """Return a value as a CSV field: empty for None."""
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None or (isinstance(value, float) and math.isnan(value)) else plain(value)

@@ -35,9 +35,9 @@ MOST_COMBINATIONS = 200_000_000
 MOST_ITEMSETS = 2_000_000
 """The most itemsets of one size that are kept to make larger ones of."""
 MOST_RULES = 1_000_000
-"""The most rules that are held."""
+"""The most rules in memory."""
 _CELLS = 1 << 20
-"""Numbers of the tables that are held at a time."""
+"""The most numbers of tables in memory at a time."""
 _ROUNDING = 1e-9
 
 
@@ -149,8 +149,8 @@ class Weighing(Struct, frozen=True, dict=True):
     def sums(self, members: Ints, tables: Array, powers: Sequence[int], asked: Sequence[int]) -> Array:
         """Return (n,) sums over records of a product of powers of weights in (n, size) items, with their `tables`.
 
-        The powers in an axis of the condition are `asked`: where no item has that axis, then where the item in each
-        place has it.
+        The powers in an axis of the condition are `asked`: first where no item has that axis, then where the item in
+        each position has it.
         """
         weights = self.items.weights
         product = np.ones((len(members), 1))
@@ -181,7 +181,7 @@ def reaches_threshold(values: Array, least: float) -> Mask:
 
 
 def search_rules(weighing: Weighing, asked: RuleSearch) -> FoundRules:
-    """Return the rules whose intervals reach up to the thresholds, and none of whose parts is ruled out (RR277)."""
+    """Return the rules whose intervals reach the thresholds, and no part of which is ruled out (RR277)."""
     items = weighing.items
     found: list[_Rules] = []
     members = np.arange(len(items.names))[:, None]
@@ -226,7 +226,7 @@ def _find_frequent(weighing: Weighing, asked: RuleSearch, members: Ints, parents
 
 
 def _join_itemsets(level: _Level, items: Items, cells: int) -> Iterator[tuple[Ints, Ints]]:
-    """Yield itemsets that are one larger, and none of whose parts is ruled out, each with the places of its parts.
+    """Yield itemsets that are one item larger, none of whose parts is ruled out, with their parts' positions.
 
     Two itemsets that differ only in their last items make one (Agrawal, Srikant 1994, section 2.1.1); its other parts
     have to be looked up. Each itemset needs memory for `cells` numbers. RR277 if there are too many.

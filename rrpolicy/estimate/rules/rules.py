@@ -5,8 +5,8 @@ share of X. With w and v the record weights of (X and Y) and of X, N the records
 Var(support) = sum w^2 - sum w, (sum v)^2 Var(c) = sum (w - c v)^2 - (sum w - 2 c sum w + c^2 sum v); population:
 N/(N-1) times the centred sums of squares (delta method; Guo 2010, chapter 3). Intervals are Fieller's sets.
 
-Rules are chosen by their estimates, so that the listed ones tend to be too large: their intervals hold for a rule named
-before the data were seen, not for the best of many.
+Rules are chosen by their estimates, so that the listed ones tend to be too large: their intervals are valid for a
+rule named before the data were seen, not for the best of many.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class AssociationRule(Struct, frozen=True):
     """One rule.
 
     Attributes:
-        given: column -> category of what is given.
+        given: column -> category of the rule's condition.
         then: column -> category of what follows.
         support: share of records with all of them.
         support_se: its standard error.
@@ -96,9 +96,9 @@ class AssociationRule(Struct, frozen=True):
         confidence: share of those with the given categories that also have the last one.
         confidence_se: its standard error (delta method).
         confidence_interval: Fieller's.
-        confidence_chebyshev: for any distribution, approximately: the standard error is estimated.
+        confidence_chebyshev: valid for any distribution, approximately: the standard error is estimated.
         confidence_bias: the expected excess of the estimate over the confidence, to second order.
-        sure: whether both lower ends reach the thresholds; None of a rule that was named.
+        sure: whether both lower ends reach the thresholds; None for a rule that was named.
     """
 
     given: _Given
@@ -242,7 +242,7 @@ class NamedRules(_RuleList):
     """Rules that were named before the data were seen: their intervals hold unchanged.
 
     Attributes:
-        items: of each rule what is given, and what follows.
+        items: for each rule, the given categories, and the category that follows.
         supports: shares of the records with all of it.
         confidences: shares of those with the given categories that also have the last one.
     """

@@ -1,9 +1,9 @@
-"""Numbers of dealt groups: between which means and totals lie, whatever values of a group go with which records.
+"""Numbers of dealt groups: bounds of means and totals over all assignments of a group's values to its records.
 
-Of a group of n records and values, a records are in what is asked of one table, and b values in what is asked of the
-other: between max(0, a + b - n) and min(a, b) records are in both, and each choice of so many of the a is possible. So
-the largest mean takes the largest numbers of each group, as few as must be, and more of them as long as they raise it.
-Where the numbers are the dealt values themselves, a of the n values of a group are those of the records asked for.
+Of a group of n records and values, a records satisfy the condition on one table, and b values the condition on the
+other: between max(0, a + b - n) and min(a, b) records are in both, and each choice of so many of the a is possible.
+So the largest mean takes the largest numbers of each group, as few as must be, and more of them as long as they raise
+it. If the numbers are the dealt values themselves, a of the n values of a group belong to the selected records.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ class AnatomyRecords(Struct, frozen=True):
 
     Attributes:
         of: (records,) the group.
-        codes: of each axis of the records, (records,) the released cell.
+        codes: for each axis of the records, (records,) the released cell.
         y: (records,) the number; NaN for none.
         group: (entries,) of the table of values: the group.
         value: (entries,) the position of the value.
-        times: (entries,) how often it stands there.
-        groups: how many.
+        times: (entries,) number of times that the value occurs in the group.
+        groups: number of groups.
     """
 
     of: Ints
@@ -54,7 +54,7 @@ class AnatomyRecords(Struct, frozen=True):
 
 
 class CandidateNumbers(Struct, frozen=True):
-    """Numbers of which so many of each group are counted, for one row.
+    """Numbers of which a bounded number per group is counted, for one row.
 
     Attributes:
         group: (numbers,) the group of each.
@@ -90,8 +90,8 @@ class AnatomyNumbers(Struct, frozen=True):
     """Numbers by rows, where values of groups may go with any of their records.
 
     Attributes:
-        rows: what each row can count.
-        categories: those of the column that are no number.
+        rows: the numbers that each row can count.
+        categories: categories of the column that are not numbers.
         missing: records without a number, if it is released as it is.
     """
 
@@ -105,10 +105,10 @@ def anatomy_numbers(
 ) -> AnatomyNumbers:
     """Return the numbers that each row can count.
 
-    `asked`: the axes with what each group counts, (V, groups); the sensitive one among them or not.
+    `asked`: the axes with the categories in each group, (V, groups), with or without the sensitive axis.
 
     Raises:
-        PolicyError: RR274 if the column holds no numbers.
+        PolicyError: RR274 if the column contains no numbers.
     """
     plain = [(axis, mask) for axis, mask in asked if axis is not shared]
     own = release.columns.axes.get(name)
@@ -151,7 +151,7 @@ def anatomy_numbers(
 
 
 def _select_values(found: AnatomyRecords, numbers: Array, among: Mask, a: Ints, size: Ints) -> CandidateNumbers:
-    """Return the dealt values of which each group's records have some, of those that the condition leaves."""
+    """Return the dealt values that each group's records may have, among those that the condition selects."""
     known = ~np.isnan(numbers[found.value])
     group = np.repeat(found.group[known], found.times[known])
     y = np.repeat(numbers[found.value[known]], found.times[known])

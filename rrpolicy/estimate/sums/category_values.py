@@ -1,6 +1,6 @@
-"""Numbers that stand for categories: those that an analyst states, and the edges of bins.
+"""Numbers for categories: those that an analyst states, and the edges of bins.
 
-What is stated is a number for each category, and its mean is that of any column of numbers. Of a column that was
+An analyst states a number for each category, and its mean is that of any column of numbers. For a column that was
 released in bins the mean itself lies between that of lower edges and that of upper edges, wherever in their bins the
 values lie:
 
@@ -59,8 +59,8 @@ def with_category_values(release: Release, value: str, numbers: Mapping[Value, f
     `numbers`: of each; None for a category whose records are left out, as those of missing values are in any case.
 
     Raises:
-        PolicyError: RR262, RR263, RR265 for what is no column with categories, or no category of it; RR532 for what is
-            no number, or a category without one.
+        PolicyError: RR262, RR263, RR265 for a name that is not a column with categories, or not one of its
+            categories; RR532 for a value that is not a number, or a category without one.
     """
     of = release.columns.name(value)
     release.columns.axis(of)
@@ -87,7 +87,7 @@ def with_inner_categories(release: Release, value: str) -> Release:
 
 
 def notes_on_category_values(columns: Columns, name: str) -> Iterator[str]:
-    """Yield what is to be known of means and totals of a column whose categories numbers stand for."""
+    """Yield notes on means and totals of a column whose categories were replaced by numbers."""
     if columns.bins(name):
         yield OF_BINS.format(of=name)
     elif columns.labelled_by_numbers(name):
@@ -103,7 +103,7 @@ def bin_bounds(
     ask: Callable[[Release, str], E],
     limits: Limits = (None, None),
 ) -> E | None:
-    """Return the mean or total of a column that was released in bins, with its bounds; None of any other column.
+    """Return the mean or total of a column that was released in bins, with its bounds; None for any other column.
 
     Raises:
         PolicyError: RR532 for limits of another column, or inside of its bins; else as `ask`.
@@ -125,7 +125,7 @@ def bin_bounds(
 
     @cache
     def held(target: Target) -> Array:
-        """Return (rows, 2) whether bins without an end, below and above, may hold records."""
+        """Return (rows, 2) whether bins without an end, below and above, may contain records."""
         found = np.tile(possible, (len(lower.keys), 1))
         for place, side in enumerate(unending):
             if possible[place] and target == "table":
@@ -163,7 +163,7 @@ def bin_bounds(
 
 
 def _edges(name: str, labels: Sequence[Value], limits: Limits) -> dict[str, dict[Value, Value]]:
-    """Return, as columns that tell of bins, their lower edges and upper ones, and which have no end below and above."""
+    """Return columns for bins: their lower and upper edges, and which bins have no end below and above."""
     bins = {v: interval_edges(v) for v in labels}
     known = [edges for edges in bins.values() if edges is not None]
     sides = zip(limits, zip(*known, strict=True), (("below", min), ("above", max)), strict=True)

@@ -1,11 +1,11 @@
-"""What changed from one release to a later one: differences of counts, with the noise that two of a series share.
+"""Change from one release to a later one: differences of counts, with the noise that two releases of a series share.
 
 With w a person's record weight in a cell, the variance of a difference is V1 + V2 - 2 C. Releases that draw anew have
-C = 0. In a series a person whose values are the same is drawn alike, and C is the sum of Var(w) over these people; of
+C = 0. In a series a person with the same values has the same draw, and C is the sum of Var(w) over these people; for
 people whose values changed C is never negative (their weights are products over the columns, and E w^2 >= (E w)^2).
-The releases do not tell how many are unchanged. Where the analyst states that at least a share s of the earlier
-people are, and they are made up as all are, C is at least s min(V1, V2 N1 / N2): the smaller of what the two releases
-say of s N1 people.
+The releases do not show how many are unchanged. Where the analyst states that at least a share s of the earlier
+people are, with the same composition as all people, C is at least s min(V1, V2 N1 / N2): the smaller of the two
+releases' bounds for s N1 people.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Changes(Estimates):
 
     @property
     def target_scope(self) -> TargetScope:
-        """Return that errors and intervals speak of the two tables, and of no population."""
+        """Return the scope of errors and intervals: the two tables, and no population."""
         return TargetScope("table", unknown=CHANGED)
 
     @property
@@ -77,7 +77,7 @@ class Changes(Estimates):
         return f"Estimated changes of counts{by}"
 
     def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
-        """Return the changes, beside none."""
+        """Return the changes, with a reference line at no change."""
         return (PlottedQuantity(self.quantity, line=ChartReferenceLine(0.0, "no change")),)
 
     def metadata(self) -> dict[str, Json]:
@@ -146,7 +146,7 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
 
 
 def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
-    """Refuse a share that the releases refute: in a series, who is unchanged is released alike in both."""
+    """Refuse a share that the releases refute: in a series, an unchanged person has the same released values."""
     common = float(np.minimum(before.released, after.released).sum())
     if share * before.records > common + _ROUNDING * before.records:
         message = (

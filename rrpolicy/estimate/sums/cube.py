@@ -35,7 +35,7 @@ class Cube(Result):
 
     Attributes:
         by: the columns.
-        tables: from the grand total to the table by all columns.
+        tables: the tables, from the grand total to the table by all columns.
     """
 
     schema: ClassVar[str] = "rrpolicy.cube/1"
@@ -57,7 +57,7 @@ class Cube(Result):
 
     @property
     def title(self) -> str:
-        """Return what is counted, and whether it had to be estimated."""
+        """Return the counted quantity, and whether estimation was necessary."""
         return self.tables[-1].title
 
     def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
@@ -76,7 +76,7 @@ class Cube(Result):
 
 
 def cube(release: Release, by: Sequence[str], where: str | None, target: Target, level: float) -> Cube:
-    """Estimate the table of every subset of columns; `Release.cube` says how.
+    """Estimate the table of every subset of columns; see `Release.cube`.
 
     Raises:
         PolicyError: RR268 for more than 12 columns or too many cells; else as `Release.crosstab`.

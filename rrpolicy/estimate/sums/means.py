@@ -38,7 +38,7 @@ class NumericEstimates(Estimates):
         value: the column of numbers, or that numbers were stated for.
         missing: records without the number, which are left out.
         sizes: the groups' estimated sizes, without those records.
-        categories: those that are no number (of missing values, of what is outside), whose records are left out.
+        categories: those that are not numbers (of missing values, of values outside), whose records are left out.
         left_out: their estimated share of the records in question.
     """
 
@@ -52,7 +52,7 @@ class NumericEstimates(Estimates):
 
     @property
     def title(self) -> str:
-        """Return what is estimated, of whom, and by what."""
+        """Return the estimated quantity, the people and the groups."""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated {self.statistic} of {self.value}{by}{self.without}"
 
@@ -68,7 +68,7 @@ class NumericEstimates(Estimates):
 
     @property
     def without(self) -> str:
-        """Return in words which records are left out; empty if none is."""
+        """Return in words which records are left out; "" if all are counted."""
         if self.categories:
             share = f"{'' if self.exact else 'an estimated '}{percent(max(self.left_out, 0.0))} of the records"
             return f", without {' and '.join(repr(str(c)) for c in self.categories)} ({share})"
@@ -107,10 +107,11 @@ def estimate_numbers(
     values: Mapping[Value, float | None] | None = None,
     limits: Limits = (None, None),
 ) -> _N:
-    """Estimate means or totals; `Release.mean` says how. A condition that was read already is not in the result.
+    """Estimate means or totals; see `Release.mean`. A condition that was read already is not in the result.
 
     Raises:
-        PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR532 for limits of what has none.
+        PolicyError: RR274 if the column contains no numbers, or is a grouping column as well; RR532 for limits of a
+            column without bins.
     """
     check_target(target, level, release.max_records)
     release, value = (release, value) if values is None else with_category_values(release, value, values)

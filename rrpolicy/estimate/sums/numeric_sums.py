@@ -1,10 +1,10 @@
-"""Columns of numbers by groups of released records: what the numbers add up to, their means and totals.
+"""Columns of numbers by groups of released records: sums of the numbers, their means and totals.
 
 With w the weight of a record in a group and y its number, the mean is R = sum w y / sum w. The numerator of its
-variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population,
-N/(N-1) sum (y - R)^2 w^2; the denominator is (sum w)^2. The same numerators for every r in place of R test whether the
-mean is r: what is not rejected is the interval (Fieller 1954). Whoever has no number is in neither sum: where such
-records are a category of a randomised column, y and 1 are replaced by what the column's weights make of them.
+variance is that of the count with y - R in place of 1: this table, sum (y - R)^2 (w^2 - w); population, N/(N-1) sum
+(y - R)^2 w^2; the denominator is (sum w)^2. The same numerators for every r in place of R test whether the mean is r:
+the values that are not rejected are the interval (Fieller 1954). Records without a number are in neither sum: where
+such records are a category of a randomised column, y and 1 are replaced by their estimates from the column's weights.
 
 The total is T = sum w y. Its variance is that of a count with y in place of 1: S1 = T, S2 = sum w^2 y^2, of which
 sum w y^2 is expected without randomisation.
@@ -38,22 +38,22 @@ if TYPE_CHECKING:
 
 
 class NumericSums(Struct, frozen=True, dict=True):
-    """Groups of released records with what their numbers add up to.
+    """Groups of released records with the sums of their numbers.
 
     Attributes:
         asked: the question.
-        cells: where each group of records lies, and its weight.
+        cells: the cell and the weight of each group of records.
         n: records that have the number (estimated, if that is randomised itself).
         first: sums of the number (of its weight, if the number is randomised itself).
         second: sums of squares of `first`'s terms.
         cross: sums of the products of `n`'s terms and `first`'s.
         counted: sums of squares of `n`'s terms.
         squares: estimated sums of the squared number; as `second` unless the number is randomised.
-        centre: what was taken from every number.
+        centre: the number subtracted from every number.
         missing: records without it.
         everybody: records, those without it included.
-        categories: those of who is without it.
-        within: what a mean can be.
+        categories: categories of records without a number.
+        within: the possible range of a mean.
     """
 
     asked: NumericQuestion
@@ -101,7 +101,7 @@ class NumericSums(Struct, frozen=True, dict=True):
 
     @property
     def left_out(self) -> float:
-        """Return the estimated share of the records that have none of the categories with a number."""
+        """Return the estimated share of the records that have no category with a number."""
         whole = float(self._sum(self.everybody, 1).sum())
         return 1 - float(self._size.sum()) / whole if self.categories and whole else 0.0
 
@@ -151,8 +151,9 @@ def sum_numbers(
     """Return the sums of a column of numbers by groups; of people of the population where a design is known.
 
     Raises:
-        PolicyError: as `Release.crosstab`; RR274 if the column holds no numbers, or is grouped by as well; RR288 where
-            values of one column were exchanged and labels of another are cut, or a survey's counts are spread.
+        PolicyError: as `Release.crosstab`; RR274 if the column contains no numbers, or is a grouping column as well;
+            RR288 where values of one column were exchanged and labels of another are cut, or a survey's counts are
+            spread.
     """
     asked = NumericQuestion.of(release, value, by, conjuncts)
     grouping, condition, own = asked.grouping, asked.condition, asked.own
@@ -179,8 +180,8 @@ def sum_numbers(
 def _sum_category_values(asked: NumericQuestion, own: AxisWeights) -> NumericSums:
     """Return the sums of a column whose categories are numbers: sum n omega with P^T omega = y.
 
-    Records of a category that is no number (missing, or text for what is outside), or that the condition leaves out,
-    count as 0 in omega, and as 0 in kappa, the weight of having a number.
+    Records of a category that is not a number (missing, or text for values outside), or that the condition leaves
+    out, count as 0 in omega, and as 0 in kappa, the weight of having a number.
     """
     release, condition, axes = asked.release, asked.condition, asked.grouping.axes
     check_not_grouped_by(asked.name, own, axes)

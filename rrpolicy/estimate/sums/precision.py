@@ -1,4 +1,4 @@
-"""How precisely a share will be estimated, from a channel and the number of records alone: before any data are seen.
+"""The expected precision of an estimated share, from a channel and the number of records alone.
 
 The variance of a record's weight w, given its original category v, is E[w^2 | v] - [v satisfies the predicate]. Of N
 records of which a share s satisfies it, the estimated share has the variance
@@ -37,8 +37,8 @@ class Precision(Struct, frozen=True):
     """The largest variances of a record's weight in the count of a group of categories.
 
     Attributes:
-        inside: of a record whose original category is in the group.
-        outside: of any other.
+        inside: for a record whose original category is in the group.
+        outside: for any other record.
         exact: whether they are the same for every group, whatever the categories on either side.
     """
 
@@ -57,7 +57,7 @@ def precision(axis: AxisWeights, targets: Mask | None = None) -> Precision | Non
     `targets`: (V, k) the groups of original categories that are counted; None for each category by itself.
 
     Raises:
-        PolicyError: RR267 if the released values do not tell the groups apart.
+        PolicyError: RR267 if the released values do not distinguish the groups.
     """
     match axis:
         case IdentityWeights():
@@ -75,7 +75,7 @@ def precision(axis: AxisWeights, targets: Mask | None = None) -> Precision | Non
 
 
 def _retention_precision(axis: RetentionWeights, targets: Mask | None) -> Precision:
-    """Return the precision of retention in blocks; a group holds t of the d categories of a block."""
+    """Return the precision of retention in blocks; a group contains t of the d categories of a block."""
     inside, outside = [], []
     for block in axis.blocks:
         d, p, q = block.size, float(block.keep), float(block.move)
@@ -91,7 +91,7 @@ def _retention_precision(axis: RetentionWeights, targets: Mask | None) -> Precis
 
 
 def _matrix_precision(axis: AxisWeights, given: Array, targets: Mask | None) -> Precision:
-    """Return the precision by what is counted of a record, (counted, V) expected given its original category."""
+    """Return the precision, from (counted, V) expected counts of a record given its original category."""
     own = np.eye(len(axis.original), dtype=bool) if targets is None else targets.T
     variances = axis.contract(given, 0, targets, 2) - own
     return _largest_variances(variances[own], variances[~own])

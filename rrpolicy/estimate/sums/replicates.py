@@ -9,9 +9,10 @@ With W_u(v) the weight of such a record in the count of v, so that T = sum_u n_u
     Var f(T) = (N-1)/U sum_u (f(R_u) - f(T))^2
 
 Records of one released cell have one replicate between them, stretched so that all have the same scale, which every
-package takes; where no two records are released alike it is the delete-one jackknife itself. Of sums of weights the
-variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in `rrpolicy.estimate.results.intervals`: of
-randomisation and sampling together. Of smooth functions of the table it is the delta method's, up to what is curved.
+package takes; if no two records have the same released values it is the delete-one jackknife itself. For sums of
+weights the variance is N/(N-1) (sum w^2 - (sum w)^2/N) exactly, that of the population in
+`rrpolicy.estimate.results.intervals`: of randomisation and sampling together. For smooth functions of the table it is
+that of the delta method, up to curvature.
 
 References:
     Wolter 2007, Introduction to Variance Estimation, section 4.2 (jackknife); Chaudhuri and Mukerjee 1988, chapter 3.
@@ -53,10 +54,10 @@ class Replicates:
 
     Attributes:
         by: names of the columns that rows are of.
-        keys: what each row is of.
+        keys: the group of each row.
         weights: (rows,) T: estimated counts of original records, some of them negative perhaps.
         replicates: (rows, U) the replicate weights.
-        scale: what the sum of squared differences is multiplied by: (N-1)/U.
+        scale: factor of the sum of squared differences: (N-1)/U.
         records: N.
         where: the condition; None for all records.
     """
@@ -73,7 +74,7 @@ class Replicates:
         """Return the variance of a statistic of the table, for the population.
 
         Args:
-            statistic: of (rows,) weights.
+            statistic: function of (rows,) weights.
         """
         whole = statistic(self.weights)
         return float(self.scale * sum((statistic(column) - whole) ** 2 for column in self.replicates.T))
@@ -91,7 +92,7 @@ class Replicates:
         return (*self.by, *own)
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table with the columns `names`; its metadata tell the scale and how it is used."""
+        """Return an Arrow table with the columns `names`; its metadata contain the scale and its use."""
         import pyarrow as pa
 
         keys = [pa.array([key[name] for key in self.keys]) for name in self.by]
@@ -107,7 +108,7 @@ class Replicates:
         """Write the table as Parquet or, where the name ends in .csv, as CSV.
 
         Args:
-            path: of a file that is not there yet.
+            path: path of a new file.
 
         Raises:
             PolicyError: RR515 for another ending.
@@ -124,7 +125,7 @@ class Replicates:
 
 
 def replicates(release: Release, by: Sequence[str], where: str | None = None) -> Replicates:
-    """Return replicate weights; `Release.replicates` says how.
+    """Return replicate weights; see `Release.replicates`.
 
     Raises:
         PolicyError: as `Release.crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside

@@ -1,11 +1,11 @@
 """Shares: how many of the records of a larger group lie in a smaller one, both corrected, and by the same records.
 
-With g the weight of a record in the part and d in the whole, the share is R = sum g / sum d. Its error is that of
-sum e, e = g - R d, over sum d (delta method). This table: sum e^2 less the squares of what e is expected to be given
-the original record, 1 - R in the part and -R in the rest of the whole; population: that and R (1 - R) sum d, which is
-sum e^2 in all, as sum e = 0, times N/(N-1). With every r in place of R the same tests whether the share is r (Fieller
-1954; where nothing is randomised it is Wilson's test), and what is not rejected is the interval.
-Sums of g d come from squares: a part lies in its whole, d - g weighs the rest, and 2 g d = d^2 + g^2 - (d - g)^2.
+With g the weight of a record in the part and d in the whole, the share is R = sum g / sum d. Its error is that of sum
+e, e = g - R d, over sum d (delta method). This table: sum e^2 less the squares of what e is expected to be given the
+original record, 1 - R in the part and -R in the rest of the whole; population: that and R (1 - R) sum d, which is sum
+e^2 in all, as sum e = 0, times N/(N-1). With every r in place of R the same tests whether the share is r (Fieller
+1954; where nothing is randomised it is Wilson's test), and the values that are not rejected are the interval. Sums of
+g d come from squares: a part lies in its whole, d - g weighs the rest, and 2 g d = d^2 + g^2 - (d - g)^2.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Shares(Estimates):
 
     @property
     def title(self) -> str:
-        """Return whose share is estimated, by what and of whom."""
+        """Return the title: the part, the groups and the whole of the shares."""
         of = f" of records with {self.part}" if self.part else ""
         by, within = (f" {word} {', '.join(names)}" if names else "" for word, names in self._groups)
         return f"Estimated shares{of}{by}{within}"
@@ -103,17 +103,17 @@ def shares(
     target: Target = "table",
     level: float = LEVEL,
 ) -> Shares:
-    """Estimate which share of larger groups lies in smaller ones.
+    """Estimate the shares of larger groups that lie in smaller ones.
 
-    Where labels or groups that were released are cut by what is asked, the estimate is an even spread, and low and high
-    are certain (`rrpolicy.estimate.sums.uniform_within`).
+    If the question cuts released labels or groups, the estimate is an even spread, and low and high are certain
+    (`rrpolicy.estimate.sums.uniform_within`).
 
-    `within`: what the larger groups are formed by, some of `by`. `part`: what those of the smaller groups must satisfy
-    besides.
+    `within`: the columns of the larger groups, some of `by`. `part`: an additional condition on the records of the
+    smaller groups.
 
     Raises:
-        PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288
-            where a generalised column is cut by what is asked and another one was randomised.
+        PolicyError: as `Release.crosstab`; RR263 if the larger groups are not formed by some of the columns; RR288 if
+            the question cuts the labels of a generalised column and another column was randomised.
     """
     check_target(target, level, release.max_records)
     condition, narrower = read(where), read(part)
@@ -227,7 +227,7 @@ def _generalised_shares(
     smaller: Condition,
     larger: Condition,
 ) -> Inference:
-    """Return what is known where labels are cut by the groups or the conditions."""
+    """Return estimates and bounds where the groups or the conditions cut labels."""
     others = ungrouped_condition_axes(axes, smaller)
     every = [*axes, *(axis for axis, _ in others)]
     wider = [larger.masks[id(a)][1] if id(a) in larger.masks else np.ones_like(mask) for a, mask in others]
@@ -265,7 +265,7 @@ def _label_bounds(
     smaller: Condition,
     larger: Condition,
 ) -> Array | None:
-    """Return (rows, 2) certain bounds of shares of what released labels stand for; None where no labels overlap."""
+    """Return (rows, 2) certain bounds of shares of the labels' categories; None if no labels overlap."""
     if any(axis.randomised for axis in (*axes, *smaller.axes)):
         return None
     codes, n = count(release.data, axes, larger.filter, larger.parameters)
@@ -301,7 +301,7 @@ def _anatomy_shares(
     larger: tuple[Sequence[str], Condition],
     keys: Sequence[Mapping[str, Value]],
 ) -> Inference:
-    """Return what is known of groups that were dealt: counts of the parts and of the wholes are bounded."""
+    """Return estimates and bounds for dealt groups: counts of the parts and of the wholes are bounded."""
 
     def bounds(by: Sequence[str], condition: Condition) -> Array:
         (table,) = release.tables(by, [by], None, condition, target="table", level=LEVEL)

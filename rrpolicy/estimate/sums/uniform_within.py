@@ -1,17 +1,17 @@
 """Shares and means of generalised records: spread evenly inside their labels, with bounds that are certain.
 
-A record whose label stands for several categories may be any of them, whatever the others are: the tables that a
+A record whose label covers several categories may be any of them, independently of the others: the tables that a
 release leaves open are all such choices. Of a part inside a whole, each record is in the part, in the rest of the
 whole, or outside of it. With X records in the part and Z in the rest, each record chosen by itself,
 
     low = least X / (least X + most Z)        high = most X / (most X + least Z)
 
 are attained: for the lower end every record that can be in the rest is. Of a mean, the records that are certain to be
-counted stand with the least (most) that their label allows, and others are added from the end, as long as they lower
+counted have the least (most) number that their label allows, and others are added from the end, as long as they lower
 (raise) the mean. Where the whole may be empty, the bounds are of the tables in which it is not.
 
 Of dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`); bounds of Z
-that follow from these hold always, and are the tightest where the whole is known exactly.
+that follow from these are always valid, and are the tightest where the whole is known exactly.
 
 References:
     Xiao, Tao 2006, "Anatomy", section 4, for the even spread.
@@ -38,7 +38,7 @@ _BLOCK = 4_000_000
 
 
 class OptionalCells(Struct, frozen=True):
-    """What a released cell of an axis leaves open of the part and of the whole: (U, groups) each.
+    """The possible membership of a released cell of an axis in the part and in the whole: (U, groups) each.
 
     Attributes:
         part: whether it can be in the part.
@@ -46,8 +46,8 @@ class OptionalCells(Struct, frozen=True):
         surely_part: whether it is.
         surely_whole: whether it is.
         rest: whether it can be in the whole without being in the part.
-        part_share: how much of it lies in the part.
-        whole_share: likewise of the whole.
+        part_share: share of it that lies in the part.
+        whole_share: share of it that lies in the whole.
     """
 
     part: Mask
@@ -106,7 +106,7 @@ class OptionalCells(Struct, frozen=True):
 
 
 def exchanged_values_error(axis: AxisWeights) -> PolicyError:
-    """Return the error (RR288) for a column whose values were exchanged, beside one that was generalised."""
+    """Return the error (RR288) for a column whose values were exchanged, in a question with a generalised column."""
     column = axis.columns[0]
     message = f"{column!r} was randomised, and stands beside a column that was generalised: nothing is certain of both"
     return PolicyError(
@@ -137,7 +137,7 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array, estimate: Array) -> Inference:
-    """Return what is known of shares.
+    """Return estimates and bounds of shares.
 
     `least`: (rows,) the fewest records that can be in the part. `least_rest`: the fewest that can be in the rest of the
     whole.
@@ -148,16 +148,16 @@ def share_bounds(least: Array, most: Array, least_rest: Array, most_rest: Array,
 
 
 def between(estimate: Array, low: Array, high: Array, within: tuple[float, float] = (-np.inf, np.inf)) -> Inference:
-    """Return estimates clipped to bounds that are certain; NaN where there are none."""
+    """Return estimates clipped to certain bounds; NaN where there are none."""
     return Inference.of_bounds(np.where(np.isnan(low), np.nan, np.clip(estimate, low, high)), low, high, within)
 
 
 class LargestSums(Struct, frozen=True):
-    """The largest that numbers of which some are optional can come to.
+    """The largest mean and total of numbers, some of which are optional.
 
     Attributes:
-        mean: NaN if nobody can be counted.
-        total: 0 then.
+        mean: NaN if no record can be counted.
+        total: 0 if no record can be counted.
     """
 
     mean: float

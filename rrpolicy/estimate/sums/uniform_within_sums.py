@@ -1,4 +1,4 @@
-"""Numbers of generalised records: which records a group can hold, and between which numbers each of them has one.
+"""Numbers of generalised records: the records that a group can contain, and bounds of the number of each.
 
 A record may be counted, or must be; its number is known, or lies among those of its label. Means and totals that are
 certain follow record by record (`rrpolicy.estimate.sums.uniform_within`), and even spread gives an estimate between
@@ -40,18 +40,18 @@ if TYPE_CHECKING:
 
 
 class NumberRanges(Struct, frozen=True):
-    """Released records alike in what is asked, with the numbers that each can have.
+    """Released records with equal labels in the columns of the question, with the range of their numbers.
 
     Attributes:
-        codes: of each axis, (groups,) the released cell.
+        codes: for each axis, (groups,) the released cell.
         n: (groups,) records.
         least: (groups,) the least number.
         most: (groups,) the largest.
         middle: (groups,) the mean of the numbers of its label.
-        has: (groups,) how much of its label is numbers; below 1 the record may have none.
-        among: (groups,) how much of it a condition on the column itself leaves.
+        has: (groups,) share of its label's categories that are numbers; below 1 the record may have none.
+        among: (groups,) share of its label's categories that a condition on the column itself selects.
         missing: records that certainly have none, and are left out.
-        categories: those that are no number.
+        categories: categories that are not numbers.
     """
 
     codes: list[Ints]
@@ -70,9 +70,9 @@ class NumericQuestion(Struct, frozen=True):
 
     Attributes:
         release: opened.
-        name: of the column.
-        own: its axis; None of a column that is released unchanged.
-        condition: of the records.
+        name: name of the column.
+        own: its axis; None for a column that is released unchanged.
+        condition: condition on the records.
         grouping: the groups.
     """
 
@@ -110,11 +110,11 @@ class SpreadNumbers(Struct, frozen=True):
 
     Attributes:
         asked: the question.
-        means: of the numbers.
-        totals: of the numbers.
+        means: means of the numbers.
+        totals: totals of the numbers.
         sizes: (rows,) records with a number, by even spread.
         missing: records without it.
-        categories: those that are no number.
+        categories: categories that are not numbers.
         left_out: the estimated share of the records that have none.
     """
 
@@ -131,8 +131,8 @@ def spread_numbers(asked: NumericQuestion) -> SpreadNumbers | None:
     """Return the numbers by groups where labels are cut by the question; None where nothing is spread.
 
     Raises:
-        PolicyError: RR274 if the column holds no numbers, or is grouped by as well; RR288 where another column was
-            randomised, or two columns are released in tables of their own.
+        PolicyError: RR274 if the column contains no numbers, or is a grouping column as well; RR288 where another
+            column was randomised, or two columns are released in separate tables.
     """
     grouping, own = asked.grouping, asked.own
     others = ungrouped_condition_axes(grouping.axes, asked.condition)
@@ -214,7 +214,7 @@ def _mean_and_total_bounds(
     missing: int,
     categories: tuple[Value, ...],
 ) -> SpreadNumbers:
-    """Return what is known of means and totals; of the least, the ends are those of the numbers with the other sign."""
+    """Return estimates and bounds; the least are the negated largest of the negated numbers."""
     means = np.array([(-low.mean, high.mean) for low, high in ends]).reshape(-1, 2)
     totals = np.array([(-low.total, high.total) for low, high in ends]).reshape(-1, 2) + 0.0
     left_out = 1 - float(sizes.sum()) / everybody if categories and everybody else 0.0
@@ -232,7 +232,7 @@ def _unchanged_number_ranges(asked: NumericQuestion) -> NumberRanges:
 
 
 def _category_number_ranges(asked: NumericQuestion, own: AxisWeights) -> NumberRanges:
-    """Return the numbers of a column whose categories are numbers, some of its labels standing for several."""
+    """Return the ranges of a column whose categories are numbers, if some of its labels cover several categories."""
     if own.randomised and own.unbiased:
         raise exchanged_values_error(own)
     release, condition = asked.release, asked.condition

@@ -1,4 +1,4 @@
-"""The design of a survey as an analyst holds it: which released columns are its weight, strata and clusters."""
+"""The design of a survey as an analyst knows it: the released columns of its weight, strata and clusters."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Design(Struct, frozen=True):
     """How the released records were sampled. Clusters are taken to be drawn with replacement inside strata.
 
     Attributes:
-        weight: the released column that says of how many people a record stands for; None: all alike, of one.
+        weight: the released column with the number of people that a record represents; None: each represents one.
         strata: released columns whose combinations are the strata; none for one.
         clusters: released columns whose combinations, inside a stratum, are the primary sampling units; none where
             records were drawn one by one.
         totals: known numbers of people of the population by category of released columns, to which estimates are
             calibrated.
-        alone: what becomes of a stratum with one cluster: an error, or its deviation is from the mean of all clusters.
+        alone: treatment of a stratum with one cluster: an error, or its deviation is from the mean of all clusters.
         randomised_strata: columns of strata that were randomised; they are left out of `strata`.
         randomised_clusters: columns of clusters that were randomised; the population's errors are then unknown.
-        weights_inside: the publisher kept the weights, for which known totals stand in.
+        weights_inside: whether the publisher withheld the weights, so that known totals replace them.
     """
 
     weight: str | None = None
@@ -124,12 +124,12 @@ def state_design(  # noqa: PLR0917 the parts of a design
     totals: Totals | None,
     alone: Alone | None,
 ) -> Design:
-    """Return a design that an analyst states; what is not stated stays as it is known.
+    """Return a design that an analyst states; arguments that are not given stay as in the known design.
 
     `known`: the design so far; None for none.
 
     Raises:
-        PolicyError: RR262 for a name that is no column; RR545 if a column cannot be what it is said to be, RR547 for
+        PolicyError: RR262 for a name that is not a column; RR545 if a column cannot have the stated use, RR547 for
             totals that do not fit, RR271 for another `alone`.
     """
     design = known or Design()
@@ -157,7 +157,7 @@ def _weight(columns: Columns, name: str) -> str:
 
 
 def _grouping_columns(columns: Columns, names: Sequence[str] | str) -> tuple[str, ...]:
-    """Return the exact names of columns that tell which records are together."""
+    """Return the exact names of columns that define groups of records."""
     exact = tuple(map(columns.name, [names] if isinstance(names, str) else names))
     for name in exact:
         if _randomised(columns, name):
@@ -202,7 +202,7 @@ def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | No
     """Return the axis of a weight that has categories, and (V,) how large each is; None for a column of numbers.
 
     Raises:
-        PolicyError: RR545 if a category tells no size.
+        PolicyError: RR545 if a category has no size.
     """
     if name not in columns.axes:
         return None

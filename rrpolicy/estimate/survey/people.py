@@ -116,10 +116,10 @@ class PeopleNumbers:
         survey: the sample.
         numbers: the functions whose totals are sums of the number.
         counts: those whose totals are how many have it.
-        everybody: those that count who has none, too.
+        everybody: functions that count everyone, with or without a number.
         released: (groups,) released records that support each group.
-        within: what a mean can be.
-        categories: those of who has no number.
+        within: the possible range of a mean.
+        categories: categories of people without a number.
     """
 
     asked: NumericQuestion
@@ -143,7 +143,7 @@ class PeopleNumbers:
 
     @property
     def left_out(self) -> float:
-        """Return the estimated share of people that have none of the categories with a number."""
+        """Return the estimated share of people that have no category with a number."""
         whole = float(self.survey.totals(self.everybody).sum())
         return 1 - float(self.sizes.sum()) / whole if self.categories and whole else 0.0
 
@@ -164,10 +164,10 @@ class PeopleNumbers:
 
 
 def people_numbers(asked: NumericQuestion, design: Design) -> PeopleNumbers:
-    """Return what is summed of a column of numbers.
+    """Return the sums of a column of numbers.
 
     Raises:
-        PolicyError: RR274 if it holds no numbers; RR545 and RR546 as `Survey.of`.
+        PolicyError: RR274 if it contains no numbers; RR545 and RR546 as `Survey.of`.
     """
     release, condition, own = asked.release, asked.condition, asked.own
     if own is None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.counts.condition import Condition
 
 ALL, INSIDE, VALUE = range(3)
-"""What a function of the original cells is multiplied by: d; d where the condition holds; d times the number there."""
+"""The factor of a function of the original cells: d; d if the condition is true; d times the number in that case."""
 MOST = 30_000_000
 """Entries of a matrix of functions by cells."""
 _SINGULAR = 1e-10
@@ -50,7 +50,7 @@ _NEGATIVE = 1e-6
 
 TARGETS: tuple[Target, Target] = ("table", "population")
 FactorJoin: TypeAlias = "Callable[[Array, Array], Array]"
-"""What is made of (functions, terms) and as many others: sums for all pairs of them, or row by row."""
+"""Combines (functions, terms) with as many others: sums for all pairs of them, or row by row."""
 Functions: TypeAlias = "Array"
 """(functions, 3, *V) values by original cell of the axes, to be multiplied by ALL, INSIDE and VALUE, and summed."""
 
@@ -61,10 +61,10 @@ class Survey:
 
     Attributes:
         design: its design.
-        axes: each axis once: what is asked of, of conditions, of a weight and of known totals.
+        axes: each axis once: those of the question, of conditions, of a weight and of known totals.
         weighted: the sums over released records.
-        size: by original cell, what a weight with categories weighs; 1 where the weight is a column of numbers.
-        known: (variables, *V) what totals are known of, and (variables,) these.
+        size: by original cell, the size of a weight with categories; 1 if the weight is a column of numbers.
+        known: (variables, *V) the variables with known totals, and (variables,) the totals.
     """
 
     design: Design
@@ -86,7 +86,7 @@ class Survey:
         """Read a sample for a question, in one pass.
 
         Raises:
-            PolicyError: RR545 for columns whose errors cannot be told with a design, RR546 for a stratum with one
+            PolicyError: RR545 for columns whose errors cannot be computed with a design, RR546 for a stratum with one
                 cluster, RR268 for too many cells, RR288 for spread counts.
         """
         if design.randomised_clusters:
@@ -257,7 +257,7 @@ class Survey:
         return replace(found, sample=self.sample)
 
     def speaking(self, grouped: Sequence[tuple[AxisWeights, Mask | None]], condition: Condition) -> Array:
-        """Return (groups...) released records that speak for each group; arguments as for `indicators`."""
+        """Return (groups...) released records that support each group; arguments as for `indicators`."""
         counted = tuple(axis.counted for axis in self.axes)
         each = np.bincount(self._cell, weights=self.weighted.n, minlength=math.prod(counted))
         found: Array = each.astype(np.float64).reshape(counted)
@@ -276,7 +276,7 @@ class Survey:
 
     @cached_property
     def sample(self) -> Sample:
-        """Return what results tell of the sample."""
+        """Return the description of the sample for results."""
         first = np.zeros((1, 3, *self.shape))
         first[0, ALL] = 1.0
         units = self._units
@@ -425,7 +425,7 @@ class Survey:
         return np.asarray(sum(found)) if found else join(first * 0, _second_factor(second, join))
 
     def _expected(self, errors: Functions, others: Functions, join: FactorJoin) -> Array:
-        """Return what the products are without randomisation, which is no error of this table."""
+        """Return the sums of products expected without randomisation, which are not an error of this table."""
         first, second = ((f * self.size).reshape(len(f), 3, -1) for f in (errors, others))
         sums = self._original(self.weighted.second).reshape(3, 3, -1)
         weighed = np.einsum("kav,abv->kbv", first, sums).reshape(len(first), -1)

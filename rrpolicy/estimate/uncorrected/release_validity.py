@@ -2,11 +2,10 @@
 
 Guo requires for M, U and tau that both matrices be doubly stochastic. One is enough: no matrix adds information. A
 doubly stochastic one lowers neither the entropy of the rows (which M divides by) nor that of the columns (U), and
-shortens every vector, by which tau's numerator shrinks and its denominator does not.
-`tests/estimate/test_uncorrected.py` checks each statement on tables and matrices, with a counterexample for each
-condition that is left out.
+shortens every vector, which reduces tau's numerator and not its denominator. `tests/estimate/test_uncorrected.py`
+checks each statement on tables and matrices, with a counterexample for each condition that is left out.
 
-Statements on measures and orders hold for expected released proportions; a single release fluctuates around them.
+Statements on measures and orders are true for expected released proportions; a single release fluctuates around them.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class Statement(Struct, frozen=True):
     """The verdict on one kind of analysis.
 
     Attributes:
-        analysis: in words.
+        analysis: the analysis, in words.
         columns: the columns that it is about; empty for any.
         verdict: see `MEANING`.
         because: the reason, in a sentence.
@@ -231,7 +230,7 @@ def two_by_two_with_dominant_diagonal(known: MatrixKnowledge) -> bool:
 
 
 class MeasureBound(Struct, frozen=True):
-    """Measures that are no larger in the expected released proportions than in the original ones.
+    """Measures that are not larger in the expected released proportions than in the original ones.
 
     Those that are 1 where there is no association are compared by their distance from 1.
     """
@@ -283,7 +282,7 @@ class OrderPreservation(Struct, frozen=True):
     because: str
 
     def holds(self, row: MatrixKnowledge, column: MatrixKnowledge) -> bool:
-        """Return whether it holds for tables of these columns."""
+        """Return whether the order is preserved for tables of these columns."""
         others = {"row": column, "column": row}
         still = self.alone is None or not others[self.alone].randomised
         return two_categories(row) and two_categories(column) and still

@@ -28,8 +28,8 @@ class AnatomyWeights(AxisWeights):
 
     Attributes:
         held_in: the table of its values.
-        key: the column by which both tables are joined.
-        count: how often a value stands in a group.
+        key: the column that joins both tables.
+        count: the column with the number of times that a value occurs in a group.
     """
 
     held_in: str
@@ -42,7 +42,7 @@ class AnatomyWeights(AxisWeights):
         return False
 
     def refusal(self) -> PolicyError:
-        """Return the error (RR288) for what would need the weight of a record by what it is released as."""
+        """Return the error (RR288) for statistics that need the weight of a record by its released value."""
         message = (
             f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation cannot "
             "weigh records by it"
@@ -59,7 +59,7 @@ class AnatomyWeights(AxisWeights):
         return PolicyError(Problem("RR288", message, hint="ask by one of them"))
 
     def solve(self, targets: Mask) -> Array:  # noqa: ARG002 refused whatever is asked
-        """Refuse: no released value of a record tells its weight.
+        """Refuse: no released value of a record determines its weight.
 
         Raises:
             PolicyError: RR288.

@@ -79,7 +79,7 @@ def minimum_variance(matrix: Rows, targets: Rows) -> tuple[list[list[Fraction]],
 def minimum_variance_float(matrix: Rows, targets: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Do what `minimum_variance` does for matrices too large for rationals.
 
-    Returns w: (released, k) and (k,) whether `matrix^T w = target` holds to 1e-9.
+    Returns w: (released, k) and (k,) whether `matrix^T w = target` is true to 1e-9.
     """
     P = np.array([[float(v) for v in row] for row in matrix])
     mass = P.sum(axis=1)
@@ -136,7 +136,7 @@ class AxisWeights(ABC):
         columns: released columns; several if the axis couples them.
         released: (U) released cells, one label a column.
         original: (V) original cells, one label a column, under the released names.
-        more: other columns that an original cell is told by, such as those of a table of the analyst's own: (V) labels.
+        more: other columns that describe an original cell, such as those of a table of the analyst's own: (V) labels.
     """
 
     columns: tuple[str, ...]
@@ -145,7 +145,7 @@ class AxisWeights(ABC):
     more: tuple[tuple[str, tuple[Value, ...]], ...] = field(default=(), kw_only=True, repr=False)
 
     def labels_of(self, name: str) -> tuple[Value, ...]:
-        """Return (V) what a column says of each original cell."""
+        """Return (V) the value of a column in each original cell."""
         told = dict(self.more).get(name)
         return tuple(cell[self.columns.index(name)] for cell in self.original) if told is None else told
 
@@ -156,7 +156,7 @@ class AxisWeights(ABC):
 
     @property
     def unbiased(self) -> bool:
-        """Whether sums of weights are unbiased for counts, and squares tell their errors."""
+        """Whether sums of weights are unbiased for counts, and squares give their errors."""
         return True
 
     def within(self, x: Array, axis: int, targets: Mask | None) -> Array:
@@ -178,7 +178,7 @@ class AxisWeights(ABC):
 
     @abstractmethod
     def under(self, targets: Mask) -> Mask:
-        """Return (U, k): which released values speak for each predicate.
+        """Return (U, k): which released values support each predicate.
 
         A released value does if it is likelier, on average, under the predicate than outside it; for retention those
         are the values that satisfy the predicate.
@@ -196,13 +196,13 @@ class AxisWeights(ABC):
     def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
         """Sum weights, or their squares, along one axis of an array of released counts.
 
-        `targets`: (V, k) what is counted; None for every original category by itself.
+        `targets`: (V, k) the counted categories; None for every original category by itself.
         """
         w = self.table if targets is None else self.solve(targets)
         return np.moveaxis(np.tensordot(x, w**power, axes=(axis, 0)), -1, axis)
 
     def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
-        """Sum the released counts that speak for each predicate; arguments as for `contract`."""
+        """Sum the released counts that support each predicate; arguments as for `contract`."""
         w = self.under(np.eye(len(self.original), dtype=bool) if targets is None else targets)
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
 
@@ -211,7 +211,7 @@ class AxisWeights(ABC):
         return np.asarray(self.table @ values)
 
     def products(self, first: Array, second: Array) -> Array:
-        """Return (counted,) what they add to the sum of the products of what each adds to two such sums."""
+        """Return (counted,) each contribution to the sum of the products of the contributions to two such sums."""
         return self.adding(first) * self.adding(second)
 
     def lifted(self, x: Array, axis: int) -> Array:
@@ -269,7 +269,7 @@ class RetentionWeights(AxisWeights):
         """Return the weights of a released value in the count of itself and of another value of its block.
 
         Raises:
-            PolicyError: RR267 if p = q: the release says nothing of the values of the block.
+            PolicyError: RR267 if p = q: the released values carry no information on the values of the block.
         """
         if block.size == 1:
             return 1.0, 0.0
@@ -283,7 +283,7 @@ class RetentionWeights(AxisWeights):
 
     @cached_property
     def _rounded(self) -> dict[int, tuple[float, float]]:
-        """Return the weights of blocks that were asked for, by a block's first member."""
+        """Return the weights of the blocks used so far, by a block's first member."""
         return {}
 
     def solve(self, targets: Mask) -> Array:
@@ -323,7 +323,7 @@ class RetentionWeights(AxisWeights):
         return np.moveaxis(out, 0, axis)
 
     def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
-        """Return the counts of each category itself where that is what speaks for it."""
+        """Return the counts of each category itself if that is its support."""
         ordinary = all(block.keep * block.size >= 1 for block in self.blocks)
         return x if targets is None and ordinary else super().support(x, axis, targets)
 
@@ -374,9 +374,9 @@ def cross_products(
 ) -> Array:
     """Return (groups, groups) sums over records of the products of their weights in two groups.
 
-    `sums`: by released cell of the axes, as what is multiplied by the products adds up to. `targets`: of each axis what
-    its groups count, (V, k); None for every category by itself. `others`: likewise of the second group of a product;
-    None for the same.
+    `sums`: by released cell of the axes, sums of the factors of the products. `targets`: for each axis, the
+    categories in its groups, (V, k); None for every category by itself. `others`: likewise for the second group of a
+    product; None for the same.
 
     Raises:
         PolicyError: RR268 if there are more than 4,000 groups.

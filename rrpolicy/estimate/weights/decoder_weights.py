@@ -26,7 +26,7 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
     The list of forms is closed: no plugin brings an estimator.
 
     Raises:
-        PolicyError: RR267 if what was released says nothing; RR526 if the matrix is withheld.
+        PolicyError: RR267 if the released values carry no information; RR526 if the matrix is withheld.
     """
     match decoder:
         case IdentityDecoder(labels=labels):

@@ -1,10 +1,10 @@
-"""Record weights of generalised values: a record counts in equal shares for every category that its group stands for.
+"""Record weights of generalised values: a record counts in equal shares for every category that its group covers.
 
     w(released group g, predicate c) = |g ∩ c| / |g|
 
-Nothing was drawn, so nothing is random: the estimate is biased by whatever is not uniform inside the groups, and has no
-standard error. What is known for certain are bounds: the records whose group lies inside the predicate, and those whose
-group meets it. Where these agree the count is exact.
+Nothing was drawn, so nothing is random: the estimate is biased by whatever is not uniform inside the groups, and has
+no standard error. It has certain bounds: the records whose group lies inside the predicate, and those whose group
+meets it. Where these agree the count is exact.
 
 References:
     Xiao, Tao 2006, "Anatomy", section 4, for uniform spread inside generalised groups.
@@ -33,14 +33,14 @@ class RecodeWeights(AxisWeights):
     """One generalised column.
 
     Attributes:
-        groups: for each released label the positions of the categories that it stands for.
+        groups: for each released label, the positions of the categories that it covers.
     """
 
     groups: tuple[tuple[int, ...], ...]
 
     @cached_property
     def categories_of(self) -> Mapping[Value, tuple[Value, ...]]:
-        """Return the categories that each released label stands for."""
+        """Return the categories that each released label covers."""
         return {
             label: tuple(self.original[v][0] for v in group)
             for (label,), group in zip(self.released, self.groups, strict=True)
@@ -48,7 +48,7 @@ class RecodeWeights(AxisWeights):
 
     @cached_property
     def own(self) -> frozenset[Value]:
-        """Return the labels whose categories no other label stands for: they are counted exactly by category, too."""
+        """Return the labels whose categories no other label covers: they are counted exactly by category, too."""
         uses: dict[int, int] = {}
         for group in self.groups:
             for v in group:
@@ -57,16 +57,16 @@ class RecodeWeights(AxisWeights):
         return frozenset(label for (label,), group in pairs if all(uses[v] == 1 for v in group))
 
     def overlap(self, labels: Iterable[Value]) -> bool:
-        """Return whether some of these labels stand for one category: which of them a record has is not its own."""
+        """Return whether two labels cover the same category: other columns may then decide a record's label."""
         among = set(labels)
         held = [v for (label,), group in zip(self.released, self.groups, strict=True) if label in among for v in group]
         return len(held) > len(set(held))
 
     def is_label(self, value: Value) -> bool:
-        """Whether a constant is compared with what was released, and not with the categories that it stands for.
+        """Whether a constant means a released label, and not the categories that the label covers.
 
-        Both are the same where no other label stands for any of these categories. A label of every category, such as
-        `*`, says nothing of the original: only what was released can be meant.
+        Both are the same if no other label covers any of these categories. A label of every category, such as `*`,
+        has no information on the original: it can only mean the released label.
         """
         if value not in self.categories_of:
             return False
@@ -77,12 +77,12 @@ class RecodeWeights(AxisWeights):
 
     @property
     def randomised(self) -> bool:
-        """Whether a label stands for anything but itself."""
+        """Whether a label covers anything but itself."""
         return self.released != self.original or any(g != (u,) for u, g in enumerate(self.groups))
 
     @property
     def unbiased(self) -> bool:
-        """Whether every label stands for one category alone."""
+        """Whether every label covers one category alone."""
         return not self.randomised
 
     def solve(self, targets: Mask) -> Array:

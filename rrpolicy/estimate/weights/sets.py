@@ -1,12 +1,13 @@
-"""Record weights of released sets: a set speaks for every value that it holds.
+"""Record weights of released sets: each released set adds weight to every value it contains.
 
-Of S values a set of l holds the record's own and any other with probability P_E = (l-1)/(S-1), so that
+Of S values a set of l contains the record's own and any other with probability P_E = (l-1)/(S-1), so that
 
     w = (1[j in set] - P_E) / (1 - P_E)
 
-sums without bias to the count of value j; of a group of values, to the sum (Sei, Ohsuga). Too many sets exist to count
-records by them. Instead all records are counted, and those that hold each value: first moments are linear in these, and
-so is the expectation of a square given what was counted. For single values that is the sum of squared weights itself.
+sums without bias to the count of value j; of a group of values, to the sum (Sei, Ohsuga). Too many sets exist to
+count records by them. Instead all records are counted, and those whose set contains each value: first moments are
+linear in these, and so is the expectation of a square given what was counted. For single values that is the sum of
+squared weights itself.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ FACTOR_ENTRIES = 20_000_000
 
 @dataclass(frozen=True)
 class SetWeights(AxisWeights):
-    """Sets of l distinct values; `released` lists what a set can hold, and equals `original`.
+    """Sets of l distinct values; `released` lists the values that a set can contain, and equals `original`.
 
-    Records are counted in 1 + S cells: all of them, and those whose set holds each value.
+    Records are counted in 1 + S cells: all of them, and those whose set contains each value.
 
     Attributes:
         set_size: l.
@@ -48,17 +49,17 @@ class SetWeights(AxisWeights):
 
     @property
     def inclusion(self) -> Fraction:
-        """Return P_E, the probability that a set holds a value other than the record's own."""
+        """Return P_E, the probability that a set contains a value other than the record's own."""
         return Fraction(self.set_size - 1, len(self.original) - 1)
 
     @property
     def held(self) -> float:
-        """Return the weight of a set in the count of a value that it holds: 1."""
+        """Return the weight of a set in the count of a value that it contains: 1."""
         return 1.0
 
     @property
     def not_held(self) -> float:
-        """Return the weight of a set in the count of a value that it does not hold: -P_E/(1 - P_E)."""
+        """Return the weight of a set in the count of a value that it does not contain: -P_E/(1 - P_E)."""
         return float(-self.inclusion / (1 - self.inclusion))
 
     def solve(self, targets: Mask) -> Array:
@@ -73,14 +74,15 @@ class SetWeights(AxisWeights):
         return self.solve(targets).astype(bool)
 
     def own(self, x: Array, axis: int) -> Array:
-        """Return the estimated sums by original value of what is given by counted cell."""
+        """Return the estimated sums by original value, from sums by counted cell."""
         moved = np.moveaxis(x, axis, 0)
         return np.moveaxis((moved[1:] - float(self.inclusion) * moved[:1]) / float(1 - self.inclusion), 0, axis)
 
     def contract(self, x: Array, axis: int, targets: Mask | None, power: int) -> Array:
-        """Sum weights, or what their squares are expected to be, along one axis.
+        """Sum weights, or the expectations of their squares, along one axis.
 
-        A record with a value of a group of t holds m of the group, m - 1 hypergeometric; any other has m so.
+        The set of a record with a value of a group of t contains m values of the group, m - 1 hypergeometric; any
+        other has m so.
         """
         moved = np.moveaxis(x, axis, 0).astype(float)
         single = self.own(moved, 0)
@@ -95,7 +97,7 @@ class SetWeights(AxisWeights):
         return np.moveaxis(estimate, 0, axis)
 
     def support(self, x: Array, axis: int, targets: Mask | None) -> Array:
-        """Return how many sets hold a value; of a group, so many at least."""
+        """Return the number of sets that contain a value; for a group, a lower bound of it."""
         moved = np.moveaxis(x, axis, 0)
         held = moved[1:]
         if targets is not None:
@@ -104,12 +106,12 @@ class SetWeights(AxisWeights):
         return np.moveaxis(held, 0, axis)
 
     def adding(self, values: Array) -> Array:
-        """Return (1 + S,) what records add to a sum of values: the linear form that `own` is, the other way round."""
+        """Return (1 + S,) the contributions of records to a sum of values: the linear form of `own`, transposed."""
         inclusion = float(self.inclusion)
         return np.append(-inclusion * values.sum(), values) / (1 - inclusion)
 
     def products(self, first: Array, second: Array) -> Array:
-        """Return (1 + S,) what records add to what such products are expected to be, given the original values.
+        """Return (1 + S,) the contributions of records to the expectation of such products.
 
         Raises:
             PolicyError: RR268 as `factors`.
@@ -128,7 +130,7 @@ class SetWeights(AxisWeights):
         alpha = 1/(1 - P_E) and var = P_E (1 - P_E).
 
         Raises:
-            PolicyError: RR268 if that is too much to hold.
+            PolicyError: RR268 if the rows need too much memory.
         """
         size = len(self.original)
         if size**3 > FACTOR_ENTRIES:
@@ -160,7 +162,7 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
     """Return the weights of an addition decoder.
 
     Raises:
-        PolicyError: RR267 if every set holds every value, which says nothing.
+        PolicyError: RR267 if every set contains every value, and so carries no information.
     """
     if decoder.silent:
         names = " and ".join(map(repr, decoder.columns))
@@ -178,7 +180,7 @@ def counted_cells(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]
 
 
 def codes_of_sets(axis: SetWeights, lists: Sequence[str], domains: Sequence[str]) -> str:
-    """Return the SQL list of the codes of the values that a set holds; arguments as for `counted_cells`.
+    """Return the SQL list of the codes of the values in a set; arguments as for `counted_cells`.
 
     It is null for a set of another size; a code is null for a value outside the domain.
     """
