@@ -1,4 +1,4 @@
-"""Planning: the classes of a table, generalised until every requirement holds."""
+"""Planning: the classes of a table, generalised until every requirement is met."""
 
 from __future__ import annotations
 

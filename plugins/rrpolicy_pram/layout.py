@@ -81,7 +81,7 @@ class InvariantRule:
     Attributes:
         given: the parameter of the initial retention matrix.
         marginal: exact shares in domain order; None while it is to be observed.
-        source: of the marginal.
+        source: source of the marginal.
     """
 
     given: FixedProbability

@@ -195,7 +195,7 @@ def _joint_rule(group: tuple[Attribute, ...], options: PramOptions, complaints: 
 def _refuse_range(
     attribute: Attribute, given: FixedProbability, sizes: list[int], complaints: ProblemCollector
 ) -> None:
-    """Refuse a probability that is no better than uniform; for attributes together the first is named."""
+    """Refuse a probability that is not above uniform; for several attributes the first is named."""
     smallest = min((size for size in sizes if size > 1), default=0)
     least = Fraction(1, smallest) if smallest else Fraction(0)
     for word, value, bound in (

@@ -40,7 +40,7 @@ def read_explicit(
 
 
 def _width_problem(width: int, matrix: ExplicitMatrix) -> str | None:
-    """Return why a label is no combination of the attributes, or is one though there is one attribute."""
+    """Return why a label is not a combination of the attributes, or is one although there is one attribute."""
     widths = {len(label) if isinstance(label, tuple) else 1 for label in (*matrix.released, *matrix.original)}
     lists = any(isinstance(label, tuple) for label in (*matrix.released, *matrix.original))
     if widths == {width} and lists == (width > 1):

@@ -40,7 +40,7 @@ class ExplicitMatrix(BaseModel):
 
 
 class PramOptions(BaseModel):
-    """What a policy may say under [mechanism] with name = "pram"."""
+    """Keys of [mechanism] with name = "pram"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

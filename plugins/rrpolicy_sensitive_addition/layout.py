@@ -20,7 +20,7 @@ class HiddenGroup:
     """A sensitive attribute, or several taken together, and the size of its sets.
 
     Attributes:
-        attributes: in the policy's order.
+        attributes: attributes in the policy's order.
     """
 
     attributes: tuple[Attribute, ...]
@@ -156,7 +156,7 @@ def _partial_group_problems(group: tuple[Attribute, ...], policy: Policy) -> Ite
 
 
 def _set_size_problems(hidden: HiddenGroup) -> Iterator[Problem]:
-    """Yield why sets cannot have this size: they hold at most all values, and with l = 1 nothing is hidden."""
+    """Yield why sets cannot have this size: they contain at most all values, and with l = 1 nothing is hidden."""
     values = hidden.values
     if values is None or SMALLEST_GROUP <= hidden.set_size <= values:
         return

@@ -73,7 +73,7 @@ def _set_size_remark(
     task: Task,
     original: Original,
 ) -> Remark:
-    """Return the smallest sets with which the entries of a model hold; or that no sets are large enough."""
+    """Return the smallest sets with which the entries of a model are met; or that no sets are large enough."""
     fewest, most = 0, max((each.values or 0) - each.set_size for each in hidden)
     if not _satisfies_requirements(hidden, most, failing, task, original):
         text = "whatever the size of the sets: coarsen the quasi-identifiers, or choose a mechanism that hides them too"
@@ -116,7 +116,7 @@ class SensitiveAddition:
     options = SensitiveAdditionOptions
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
-        """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known."""
+        """Return a product channel with an axis of sets for each hidden group; the channel if domains are known."""
         hidden = read_hidden_groups(options, policy)
         known = all(a.domain is not None for a in policy.released if a.categorical)
         kept = tuple(a.name for a in policy.with_role(Role.QUASI_IDENTIFIER))

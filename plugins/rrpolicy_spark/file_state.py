@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 FileState = tuple[tuple[str, int, int, int], ...]
-"""For each file its address, size in bytes, time of change in ns, and inode (0 if there is none)."""
+"""For each file its address, size in bytes, time of change in ns, and inode (0 without one)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedFiles:
-    """The files of a table as they were when it was opened.
+    """The state of a table's files at the time of opening.
 
     Attributes:
         found: finds the table again.

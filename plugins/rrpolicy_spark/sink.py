@@ -88,7 +88,7 @@ class SparkWriter:
         task: Any = FileTask(self._parts, self._attempts)
         try:
             sizes = context.parallelize(self._waiting, len(self._waiting)).map(task).collect()
-        except Exception as error:  # of Spark's many classes, and its messages may hold values
+        except Exception as error:  # of Spark's many classes, and its messages may contain values
             raise _write_error(f"Spark failed ({type(error).__name__})") from error
         for number, size in sizes:
             path = self._parts.folder / self._parts.name(number)

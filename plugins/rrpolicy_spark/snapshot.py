@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _REAL = frozenset({"FloatType", "DoubleType"})
 _WHOLE = frozenset({"ByteType", "ShortType", "IntegerType", "LongType"})
 MAX_HELD_ROWS = 1 << 22
-"""The most distinct rows that the driver holds; more are sorted in Spark, and pass through the driver in parts."""
+"""The most distinct rows in the driver's memory; more are sorted in Spark, and pass through the driver in parts."""
 Selected = tuple[tuple[str, str], ...]
 """The name and SQL of each column."""
 
@@ -140,7 +140,7 @@ class SparkSnapshot:
         return table
 
     def _many(self, attributes: Sequence[Attribute], carried: Sequence[str]) -> bool:
-        """Return whether there are more distinct rows than the driver holds."""
+        """Return whether there are more distinct rows than the driver's memory takes."""
         selected = self.selected(attributes, carried)
         if self.count <= MAX_HELD_ROWS or selected in self._counted:
             return False

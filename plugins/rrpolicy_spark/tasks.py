@@ -52,7 +52,7 @@ class UnitSizeTask:
     """Counts the sizes of units, one row a unit.
 
     Attributes:
-        counts: of the column that identifies units.
+        counts: counts of the column that identifies units.
     """
 
     counts: DistinctRowCounts
@@ -213,7 +213,7 @@ class BlocksTask:
 
     Attributes:
         starts: number of records before each partition.
-        records: of a block.
+        records: number of records of a block.
     """
 
     starts: tuple[int, ...]
@@ -238,7 +238,7 @@ class DrawTask:
 
     Attributes:
         codes: the task that made the rows.
-        columns: in the order in which the call takes them.
+        columns: columns in the order in which the call takes them.
     """
 
     codes: CodesTask

@@ -124,9 +124,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: without the program's name; default those of the process, which then leaves at once on a signal.
 
     Returns:
-        The exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong; 3 the data
-        do not fit the policy; 4 refused; 130, 143 and 129
-        ended by SIGINT, SIGTERM and SIGHUP; 141 the reader of the output went away; 70 a bug.
+        The exit status: 0 met; 1 a requirement fails or is undecided; 2 the policy or the call is wrong; 3 the data
+        do not fit the policy; 4 refused; 130, 143 and 129 ended by SIGINT, SIGTERM and SIGHUP; 141 the reader of the
+        output went away; 70 a bug.
     """
     if arguments is not None:
         return _run_guarded(list(arguments))
@@ -315,7 +315,7 @@ def command_function(name: str) -> Callable[..., Any]:
 
 
 def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) -> Callable[..., Any]:
-    """Return the command with its errors held back: the library would turn some into its own exits."""
+    """Return the command with its errors stored: the library would turn some into its own exits."""
 
     @functools.wraps(command)
     def run(**named: Any) -> Any:

@@ -25,7 +25,7 @@ from rrpolicy.numbers import fixed_number, level_percent, plain_number
 
 
 def treatment_markdown(axis: AxisWeights | None) -> str:
-    """Return as Markdown the treatment of an axis's columns; None is an axis that needs no weights."""
+    """Return the treatment of an axis's columns as Markdown; None is an axis that needs no weights."""
     if axis is None or not axis.randomised:
         return "as it is"
     together = f", together with {', '.join(map(markdown_code, axis.columns))}" if len(axis.columns) > 1 else ""

@@ -49,7 +49,7 @@ class WeightFile:
 
     @property
     def sets(self) -> bool:
-        """Whether it is for sets: weights depend on whether a record's set holds the category."""
+        """Whether it is for sets: weights depend on whether a record's set contains the category."""
         return isinstance(self.axis, SetWeights)
 
     @property
@@ -72,10 +72,11 @@ class WeightFile:
 def weight_files(axes: Iterable[AxisWeights], handling: formulas.Handling) -> tuple[WeightFile, ...]:
     """Return the weight table of each axis that is randomised or generalised and has one.
 
-    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, …. A sum
-    of `weight` over released records estimates the count of `original`. Seventeen significant digits: reading returns
-    the written double. For sets: `original`, `weight_held`, `weight_not_held`, the weights of records whose set holds
-    the category and of those whose does not. Generalised columns have one table each; rows without weight are omitted.
+    Long form, best for joins: `released`, `original`, `weight`; of coupled columns `released_1`, `original_1`, …. A
+    sum of `weight` over released records estimates the count of `original`. Seventeen significant digits: reading
+    returns the written double. For sets: `original`, `weight_held`, `weight_not_held`, the weights of records whose
+    set contains the category and of those whose does not. Generalised columns have one table each; rows without
+    weight are omitted.
     """
     chosen = (axis for axis in axes if axis.randomised and not isinstance(axis, AnatomyWeights))
     files = (WeightFile(axis, _weight_table_csv(axis, handling), _escaped_headings(axis, handling)) for axis in chosen)

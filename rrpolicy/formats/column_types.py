@@ -1,4 +1,4 @@
-"""The types of released columns: from engine names to Arrow, and back to what a file holds."""
+"""The types of released columns: from engine names to Arrow, and back to the types of a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
     """Return the Arrow schema of a released table in every format.
 
     Raises:
-        DataError: RR339 if a release cannot hold a type.
+        DataError: RR339 if a release does not support a type.
     """
     import pyarrow as pa
 
@@ -39,7 +39,7 @@ def arrow_schema(spec: TableSpec) -> pa.Schema:
 def label_positions(values: pa.Array, labels: pa.Array, name: str) -> Ints:
     """Return the position of each value among a column's labels.
 
-    Raises ValueError if a value is no label.
+    Raises ValueError if a value is not a label.
     """
     import pyarrow.compute as pc
 

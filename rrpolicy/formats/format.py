@@ -1,6 +1,6 @@
 """Format of released tables: written from distinct rows with multiplicities, read back as SQL.
 
-Every file is new and holds released values only: dictionaries are built from the rows of their row group, no
+Every file is new and contains released values only: dictionaries are built from the rows of their row group, no
 pandas or Arrow metadata, times, hosts or paths are written. Parquet and CSV have the same bytes for the same rows and
 library versions, however the rows arrive.
 """
@@ -37,7 +37,7 @@ class TableWriter(Protocol):
         """Write distinct rows, each `n` times; at most `ROWS_PER_GROUP` in all.
 
         Args:
-            rows: of the table's Arrow schema; text may come as dictionary arrays.
+            rows: rows of the table's Arrow schema; text may come as dictionary arrays.
             n: (rows,) multiplicities, all > 0.
         """
         ...
@@ -67,11 +67,11 @@ class Format(Protocol):
 
     Attributes:
         name: name in policies and suffix of the files; letters and digits.
-        media_type: for the metadata of a release.
+        media_type: media type for the metadata of a release.
         packaged: whether clients of data packages read it as a table.
         alone: whether reading it leaves state in the engine, which is then a separate one.
         same_bytes: whether the same rows give the same bytes, with the same versions of the writing libraries.
-        note: a comment above the SQL of `sql`, on steps required before it runs; "" if there are none.
+        note: a comment above the SQL of `sql`, on steps required before it runs; "" for no comment.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Format(Protocol):
         Args:
             path: must not exist.
             spec: the table.
-            handling: of text that a spreadsheet would run as a formula, in text that spreadsheets open.
+            handling: treatment of text that a spreadsheet would run as a formula, in text that spreadsheets open.
         """
         ...
 
@@ -95,17 +95,17 @@ class Format(Protocol):
         """Return SQL to follow FROM that reads a whole file, for repeated use.
 
         Args:
-            connection: where the SQL will run; required objects may be registered there, under a name that contains the
-                table's.
-            path: of the file, which may be of foreign origin.
+            connection: the connection that runs the SQL; required objects may be registered there, under a name that
+                contains the table's.
+            path: path of the file, which may be of foreign origin.
             spec: the expected names, and types as in `rrpolicy.plugin.arrow_schema`.
-            handling: as it was written.
+            handling: the treatment with which it was written.
 
         An empty file is refused like any foreign file. No result is left unfinished on the connection: the next query
         on it would close that result.
 
         Raises:
-            UnlikeSpecError: if the file is not of this format, or does not hold exactly the table.
+            UnlikeSpecError: if the file is not of this format, or does not contain exactly the table.
             duckdb.Error: likewise, of a foreign file or a damaged one; so are ValueError and OSError.
         """
         ...
@@ -114,9 +114,9 @@ class Format(Protocol):
         """Return SQL to follow FROM in any DuckDB, for analysts without rrpolicy.
 
         Args:
-            path: of the file, relative to where it is run.
-            columns: of the table.
-            handling: as it was written.
+            path: path of the file, relative to the working directory.
+            columns: columns of the table.
+            handling: the treatment with which it was written.
         """
         ...
 

@@ -39,13 +39,13 @@ class ParquetFormat:
         return ParquetTableWriter(path, spec)
 
     def relation(self, connection: duckdb.DuckDBPyConnection, path: Path, spec: TableSpec, handling: Handling) -> str:
-        """Return SQL that reads a file; parts of the path are no columns."""
+        """Return SQL that reads a file; parts of the path do not become columns."""
         return self.relation_of(connection, [path], spec, handling)
 
     def relation_of(
         self, connection: duckdb.DuckDBPyConnection, paths: Sequence[Path], spec: TableSpec, handling: Handling
     ) -> str:
-        """Return SQL that reads files one after the other; parts of their paths are no columns."""
+        """Return SQL that reads files one after the other; parts of their paths do not become columns."""
         del connection, spec, handling
         listed = ", ".join(literal(plain_path(path)) for path in paths)
         return f"read_parquet([{listed}], hive_partitioning = false)"

@@ -111,9 +111,9 @@ class FileParts:
     Attributes:
         spec: the table.
         folder: public/ of the bundle in the making.
-        form: of the files.
-        handling: of text that a spreadsheet would run as a formula, in CSV.
-        rows_per_file: of each file but the last; None for one file.
+        form: format of the files.
+        handling: treatment, in CSV, of text that a spreadsheet would run as a formula.
+        rows_per_file: number of rows in each file but the last; None for one file.
     """
 
     spec: TableSpec
@@ -136,7 +136,7 @@ class FileParts:
         """Write a file whole or not at all, even if other processes write it, or have tried to.
 
         Args:
-            number: of the file.
+            number: number of the file.
             rows: distinct rows in canonical order, with their multiplicities: of the whole file.
             attempts: a folder on the same file system as the files'; for unfinished files.
 
@@ -171,7 +171,7 @@ class FileSink(Protocol):
     same bytes with every writer.
 
     Attributes:
-        name: for `--sink`.
+        name: name of the sink for `--sink`.
     """
 
     name: str

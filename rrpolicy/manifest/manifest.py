@@ -33,10 +33,10 @@ class PolicyIdentity(Struct, frozen=True):
     """The policy of the release.
 
     Attributes:
-        name: as the policy states it.
-        version: likewise.
-        owner: likewise.
-        purpose: likewise.
+        name: name, as the policy states it.
+        version: version, as the policy states it.
+        owner: owner, as the policy states it.
+        purpose: purpose, as the policy states it.
         digest: SHA-256 of the resolved policy; if matrices are withheld, of that and the keyed hash (HMAC) of the
             source, so that hashing confirms no guess of them.
     """
@@ -58,18 +58,18 @@ class ReleasedAttribute(Struct, frozen=True):
     """The public properties of an attribute.
 
     Attributes:
-        name: in the original.
+        name: name of the original column.
         release_as: the released column's name.
         role: see `Role`.
         domain: its categories; None if they are not listed.
         observed: the domain was taken from the data.
         nulls: the category of missing values, excluded from averages; None if there is no such category.
         scale: nominal, ordinal or interval.
-        hierarchy: of a sensitive attribute, for t-closeness; None for any other.
+        hierarchy: the hierarchy of a sensitive attribute, for t-closeness; None for any other.
         assume_unlinkable: the steward's reason for assuming that the column identifies nobody; None if not assumed.
         unchanged: the steward's reason for releasing the column unmodified; None if not stated.
         design: its use in the survey design: weight, stratum or cluster; None if it has no such use.
-        rounding: of a weight, its numbers are multiples of this; None if they were not rounded.
+        rounding: for a weight, its numbers are multiples of this; None if they were not rounded.
         totals: the number of people in the population per category; None if not stated.
         keeps_nulls: for a column without categories: missing values are missing in the release too.
     """
@@ -104,10 +104,10 @@ class Data(Struct, frozen=True):
     """The data files.
 
     Attributes:
-        format: of all.
+        format: format of all files.
         csv_formulas: treatment of text in CSV that a spreadsheet would run as a formula.
-        rows_per_file: of each file of a table but the last; None if every table is in one file.
-        tables: by name of the table.
+        rows_per_file: number of rows in each file of a table but the last; None if every table is in one file.
+        tables: name of a table -> its files.
     """
 
     format: str
@@ -140,8 +140,8 @@ class ManifestSeries(Struct, frozen=True):
     """The series of a release: in all of them a person's unchanged value has the same noise.
 
     Attributes:
-        name: as the policy states it.
-        id: of its key: releases of one id, with the same channel, share their noise.
+        name: name, as the policy states it.
+        id: id of its key: releases of one id, with the same channel, share their noise.
         mechanism: digest of the mechanism and its options, which are frozen with the channel.
         categories: digest of the meaning of the attributes' categories, frozen likewise.
         persons: type of person identifiers: whole numbers or text.
@@ -159,37 +159,38 @@ class Manifest(JsonDocument, Struct, frozen=True, dict=True):
 
     Attributes:
         release: its label, such as `2026-11`.
-        policy: of the release.
-        software: that wrote it.
+        policy: the policy of the release.
+        software: the software that wrote it.
         records: N.
-        units: of protection.
+        units: the unit of protection.
         mechanism: the mechanism's name.
         plan_on: parameters were chosen on another table.
-        attributes: that are released, in the policy's order.
+        attributes: the released attributes, in the policy's order.
         channel: its public description; `rrpolicy.channels.json_decoding` makes a channel of it if its plugin is
             loaded.
         decoders: inverses of the channel, or the statement that they are withheld.
-        tables: that are released.
+        tables: the released tables.
         data: files of the tables.
-        requirements: of the policy; without their options if matrices are withheld.
+        requirements: requirements of the policy; without their options if matrices are withheld.
         findings: one for each, with numbers up to the basis release; without numbers if matrices are withheld.
         utility: one for each gate, without numbers; empty if matrices are withheld.
         origins: attribute -> source of its parameters.
         derived: statistics of the original that it discloses.
-        assumptions: of the findings.
+        assumptions: assumptions of the findings.
         governance: declarations and approvals of the policy at the time of release.
-        governance_digest: of `governance`.
+        governance_digest: digest of `governance`.
         require_signatures: the minimum number of keys that sign it.
         require_roles: in each of these roles a different person must have signed it.
         require_approval: in each of these roles a different person must have approved its policy.
         ledger: its position in the ledger; None if the policy names no ledger.
-        series: that it belongs to; None without a series.
+        series: the series that it belongs to; None without a series.
         collected: digest of the questionnaire of the collected records; None if it was drawn from a table.
-        weights_inside: the survey has weights that are not released, so that there are no estimates for the population.
-        replaces: digest of release.json of the release that it corrects; None if it is no correction.
+        weights_inside: whether the survey has weights that are not released, so that the population cannot be
+            estimated.
+        replaces: digest of release.json of the release that it corrects; None if it corrects none.
         test: the draw used a test's seed; verify refuses it.
         files: path in public/ -> digest of the file's bytes; empty until all are written.
-        digest: of the whole manifest; "" until then.
+        digest: digest of the whole manifest; "" until all files are written.
     """
 
     schema: ClassVar[str] = "rrpolicy.release/1"

@@ -43,10 +43,10 @@ def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str],
     """Check the digest of a record, and of the files to be read. It costs one read of each.
 
     Args:
-        folder: of the record.
+        folder: folder of the record.
         document: the record.
-        paths: of the files, relative to the folder.
-        name: of the record.
+        paths: paths of the files, relative to the folder.
+        name: file name of the record.
 
     Raises:
         PolicyError: RR284 if one was changed.

@@ -127,7 +127,7 @@ class Suppression(Struct, frozen=True):
     """The result of TP.
 
     Attributes:
-        channel: that releases the rest.
+        channel: the channel that releases the rest.
         l: satisfied by every class, and by the suppressed records as one.
     """
 
@@ -155,7 +155,7 @@ def tuple_suppression(
         known: the class-defining ones.
         sensitive: the attribute whose values are counted in them.
         least: l of l-diversity by frequency, which implies every other requirement.
-        place: of the policy's entry, for errors.
+        place: the place of the policy's entry, for errors.
 
     Raises:
         RequirementError: RR105 if even the whole table, as one class, fails.
@@ -184,7 +184,7 @@ def tuple_suppression(
 
 
 def implied_diversity(requirements: Sequence[tuple[Requirement, Assessor]], sensitive: Attribute) -> Fraction:
-    """Return the least l for which requirements hold after TP, as far as assessors have one; else 1."""
+    """Return the least l for which TP meets the requirements, as far as assessors have one; else 1."""
     known = [a.frequency(r, sensitive) for r, a in requirements if a.frequency is not None]
     return max(known, default=Fraction(1))
 

@@ -1,4 +1,4 @@
-"""Checks of a policy without data: whether it is consistent, whether it can be assessed, and which requirements hold.
+"""Checks of a policy without data: its consistency, its assessors, and the requirements that are met in any case.
 
 No numpy, no engine: fast enough for a pre-commit hook.
 """
@@ -76,7 +76,7 @@ class PolicyCheck(Struct, GatedResult, frozen=True):
     def problems(self) -> tuple[Problem, ...]:
         """Return failures that are independent of the data (RR101), and those caused by the day (RR415, RR416).
 
-        Findings that wait for `plan` are no problems yet.
+        Findings that wait for `plan` are not problems yet.
         """
         return (*failure_problems(self.findings), *expired_problems(self.policy, self.terms)[0])
 
@@ -114,9 +114,9 @@ class RequirementStatement(Struct, frozen=True):
 
     Attributes:
         origin: the baseline that states it; None if the policy itself does.
-        void: why it adds nothing, in words; None if it adds something.
-        limits_nothing: that it limits nothing, in words; None if it limits something.
-        without_limit: the part that it leaves without a limit, in words; None if there is none, or it limits nothing.
+        void: the reason for which it adds nothing, in words; None if it adds something.
+        limits_nothing: a sentence that it limits nothing; None if it limits something.
+        without_limit: the part that it leaves without a limit, in words; None if it limits everything, or nothing.
     """
 
     origin: str | None = None
@@ -126,7 +126,7 @@ class RequirementStatement(Struct, frozen=True):
     without_limit: str | None = None
 
     def __str__(self) -> str:
-        """Return the remarks after the requirement's text; "" if there are none."""
+        """Return the remarks after the requirement's text; "" for no remarks."""
         return (f" (from {self.origin})" if self.origin else "") + (f" ({self.void})" if self.void else "")
 
 
@@ -181,7 +181,7 @@ def policy_outline(policy: Policy, registry: Registry) -> Outline:
 
     Raises:
         PolicyError: if its options do not fit the policy (RR23x).
-        RefusedError: RR413 if it is no outline.
+        RefusedError: RR413 if the mechanism returns something else.
     """
     mechanism = registry.mechanisms[policy.mechanism.name]
     outline = check_return_type(Outline, mechanism.outline)(policy.mechanism.options, policy)

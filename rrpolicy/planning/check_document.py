@@ -26,7 +26,7 @@ class CheckedFinding(Finding):
 
     Attributes:
         origin: the baseline that states it; null if the policy itself does.
-        void: why it adds nothing, in words; null if it adds something.
+        void: the reason for which it adds nothing, in words; null if it adds something.
     """
 
     written: ClassVar[tuple[str, ...]] = (*Finding.written, "entry=identity", "origin", "void")
@@ -47,7 +47,7 @@ class CheckedPolicy(Struct, frozen=True):
     Attributes:
         name: its name.
         version: its version.
-        digest: of its content.
+        digest: digest of its content.
     """
 
     name: str
@@ -56,22 +56,22 @@ class CheckedPolicy(Struct, frozen=True):
 
 
 class FileCheckDocument(Struct, frozen=True, kw_only=True):
-    """One file; if it is no valid policy, its problems alone.
+    """One file; if it is not a valid policy, only its problems.
 
     Attributes:
-        file: as the caller named it.
-        exit_status: that a check of this file alone has.
+        file: the file as the caller named it.
+        exit_status: the exit status of a check of this file alone.
         policy: its name, version and digest.
         extends: its baselines.
         ledger: the path of its ledger.
-        findings: of each requirement.
+        findings: results of the privacy requirements.
         derived: statistics that a plan may derive from the data.
         unchanged: column released unmodified -> the reason.
         governance: people's declarations and decisions.
         waived: problems that waivers permit.
-        records: of its table; null if it was not read.
+        records: number of records of its table; null if it was not read.
         warnings: points that need a person's judgement.
-        problems: what is wrong.
+        problems: the problems of the file.
     """
 
     sparse: ClassVar[tuple[str, ...]] = (
@@ -99,7 +99,7 @@ class CheckDocument(Struct, frozen=True):
     """Output of `rrpolicy check --json`.
 
     Attributes:
-        exit_status: of the command.
+        exit_status: exit status of the command.
         policies: each file.
     """
 
@@ -110,7 +110,7 @@ class CheckDocument(Struct, frozen=True):
 
 
 def refused_policy(name: str, status: int, problems: Sequence[Problem]) -> FileCheckDocument:
-    """Return the document of a file that is no valid policy."""
+    """Return the document of a file that is not a valid policy."""
     return FileCheckDocument(file=name, exit_status=status, problems=tuple(problems))
 
 

@@ -1,8 +1,8 @@
 """Derived statistics: facts about the original in public/ beyond the number of records, each with an id.
 
-A guarantee that compares tables holds for a channel that was fixed before the data were seen. An attacker who knows all
-records but one plans again for each candidate of that one, and excludes those that yield another description, or no
-release.
+A guarantee that compares tables is valid for a channel that was fixed before the data were seen. An attacker who
+knows all records but one plans again for each candidate of that one, and excludes those that yield another
+description, or no release.
 """
 
 from __future__ import annotations

@@ -112,8 +112,8 @@ def read_plan(path: Path, *, source: str | None = None, root: Path | None = None
     """Read a plan's file and its policy.
 
     Raises:
-        RefusedError: RR401 if it is no plan, or the policy, the plugins or rrpolicy changed since; RR404 if the release
-            needs a plugin that is no longer installed. The mechanism is not needed.
+        RefusedError: RR401 if it is not a plan, or the policy, the plugins or rrpolicy changed since; RR404 if the
+            release needs a plugin that is no longer installed. The mechanism is not needed.
     """
     document = _plan_fields(path)
     told = document.pop("file_digest", None)

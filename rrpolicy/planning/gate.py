@@ -1,4 +1,4 @@
-"""The gate: every requirement must hold, and every utility limit without a waiver. Undecided ones do not hold."""
+"""The gate: every requirement must be met, and every utility limit without a waiver. Undecided ones are not met."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Decision(Struct, GatedResult, frozen=True):
     """Whether a release may be made.
 
     Attributes:
-        problems: that prevent it (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
+        problems: problems that prevent it (RR101, RR103, RR104, RR107, RR108, RR109, RR415, RR416).
         waived: problems and warnings with a waiver.
         warnings: points of judgement without a waiver.
     """

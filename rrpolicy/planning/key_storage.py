@@ -1,8 +1,8 @@
 """Keys that are not in a plain file: under a passphrase, in the environment, or printed by a command.
 
-A secret stored elsewhere is no key itself. Each plan on each table has a separate key, derived from it, so that two
-releases never share noise, and the same plan on the same table is the same release again. A series, whose releases do
-share it, has one key.
+A secret stored elsewhere is not itself a key. Each plan on each table has a separate key, derived from it, so that
+two releases never share noise, and the same plan on the same table is the same release again. A series, whose
+releases do share it, has one key.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from msgspec import Struct
 from rrpolicy.errors import Problem, RefusedError
 
 PASSPHRASE_VARIABLE = "RRPOLICY_KEY_PASSPHRASE"  # noqa: S105 a name
-"""The environment variable that holds the passphrase of a key file if no terminal is available."""
+"""The environment variable with the passphrase of a key file, used if no terminal is available."""
 SECRET_BYTES = 32
 _INFO = b"rrpolicy.key/1\0"
 _SERIES = b"rrpolicy.series-key/1\0"

@@ -1,6 +1,6 @@
 """Keys: 256 bits from the operating system, bound to one plan and one source.
 
-An attacker who holds a key can test any guess about the original. It is as secret as the data: never printed, never in
+An attacker who has a key can test any guess about the original. It is as secret as the data: never printed, never in
 a bundle, and gone after the release unless the steward keeps it: in a file, with or without a passphrase, or derived
 from a secret stored elsewhere (`rrpolicy.planning.key_storage`).
 
@@ -69,9 +69,9 @@ class ProtectedKey(Struct, frozen=True):
         n: its cost.
         r: its block size.
         p: its parallelism.
-        salt: in hexadecimal digits.
-        nonce: of the encryption, in hexadecimal digits.
-        ciphertext: in hexadecimal digits.
+        salt: the salt in hexadecimal digits.
+        nonce: the nonce of the encryption, in hexadecimal digits.
+        ciphertext: the encrypted key in hexadecimal digits.
     """
 
     kdf: Literal["scrypt"]
@@ -89,7 +89,7 @@ class KeyDocument(Struct, frozen=True, kw_only=True):
     Attributes:
         key: 32 bytes in hexadecimal digits, unless it is protected.
         protected: the key under a passphrase.
-        plan_digest: of the plan.
+        plan_digest: digest of the plan.
         source_tag: HMAC of the source's content under the key.
     """
 
@@ -126,7 +126,7 @@ class KeyFile:
     Attributes:
         key: 32 bytes; never shown.
         source_tag: HMAC of the source's content under it.
-        passphrase: of its file; None for a file that nothing else protects.
+        passphrase: passphrase of its file; None for a file without one.
     """
 
     schema: ClassVar[str] = KeyDocument.schema
@@ -149,7 +149,7 @@ class SeriesKey:
 
     Attributes:
         key: 32 bytes; never shown.
-        passphrase: of its file; None for a file that nothing else protects.
+        passphrase: passphrase of its file; None for a file without one.
     """
 
     schema: ClassVar[str] = SeriesKeyDocument.schema
@@ -177,7 +177,7 @@ def derive_key(secret: ExternalSecret, plan_digest: str, original: Original) -> 
 
 
 def file_passphrase() -> bytes:
-    """Return the passphrase for writing a key file (RR403 if there is none)."""
+    """Return the passphrase for writing a key file (RR403 if it is missing)."""
     try:
         return read_passphrase(PASSPHRASE_VARIABLE, "the key file", new=True)
     except NoPassphraseError as error:
@@ -193,8 +193,8 @@ def generate_key() -> bytes:
 def keyed_fingerprint(key: bytes, original: Original, like: str | None = None) -> str:
     """Return the keyed fingerprint of a source, which covers every column that a release reads.
 
-    `like` is a tag to compare with, whose law is used: releases made before the second law stay verifiable. None is the
-    law of new releases.
+    `like` is a tag to compare with, whose law is used: releases made before the second law remain verifiable. None is
+    the law of new releases.
     """
     old = like is not None and like.startswith(_PREFIX)
     return source_tag(key, original.content(), None if old else hidden_weights_fingerprint(original))
@@ -285,7 +285,7 @@ def read_key(path: Path) -> KeyFile:
     """Read a key file; a passphrase is taken from the environment, or from the terminal.
 
     Raises:
-        RefusedError: RR403 if it is no key file, others than its owner may read it, or the passphrase is wrong.
+        RefusedError: RR403 if it is not a key file, others than its owner may read it, or the passphrase is wrong.
     """
     key, stated, secret = _read_key_file(path, KeyFile)
     return KeyFile(key, **stated, passphrase=secret)

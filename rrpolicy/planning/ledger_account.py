@@ -37,9 +37,9 @@ class CompositionEntry(Struct, frozen=True):
     """One entry of the budget, over all releases of the same people.
 
     Attributes:
-        finding: of all of them as one channel; None if no rule composes them.
+        finding: the finding on all of them as one channel; None if no rule composes them.
         alone: the value that each release achieves by itself, the new one last, if known.
-        unruled: why no rule composes them; None if one does.
+        unruled: the reason for which no rule composes them; None if one does.
         promised_by: the name of the earlier release, or of the ledger's budget, that guaranteed it; None for
             the policy's budget.
     """
@@ -61,7 +61,7 @@ class Refusal(Struct, frozen=True):
 
     Attributes:
         code: stable, such as `RR441`.
-        message: what is wrong.
+        message: the problem, in words.
     """
 
     code: str
@@ -72,7 +72,7 @@ class RecordedRequirement(Struct, frozen=True):
     """One entry of the budget, as audit/ records it.
 
     Attributes:
-        requirement: with its owner.
+        requirement: the requirement with its owner.
         verdict: `no rule` if no rule composes it.
         told: the composition in words.
     """
@@ -87,8 +87,8 @@ class RecordedComposition(Struct, frozen=True):
 
     Attributes:
         earlier: names of the earlier releases that may concern the same people.
-        rule: of composition, in words.
-        uncomposed: why the policy releases it although no rule composes it; None if it does not, or need not.
+        rule: the composition rule, in words.
+        uncomposed: the policy's reason for a release that no rule composes; None if it has no reason, or needs none.
         requirements: each entry of the budget.
     """
 
@@ -106,12 +106,12 @@ class BudgetCheck(GatedResult):
         ledger: the file, as the policy names it.
         head: hash of the ledger's last entry.
         earlier: names of the earlier releases that may concern the same people.
-        rule: of composition, in words.
+        rule: the composition rule, in words.
         together: each entry of the budget; empty if there is no earlier release.
-        rerun: the name of the entry of which this is the same draw again; None for a new release.
-        uncomposed: why the policy releases it although no rule composes it; None if it does not, or need not.
-        branch: of a git server on which the release is entered; None if the ledger is only a file.
-        problems: that prevent the release (RR441, RR442, RR446).
+        rerun: the name of the entry that has the same draw; None for a new release.
+        uncomposed: the policy's reason for a release that no rule composes; None if it has no reason, or needs none.
+        branch: branch of a git server on which the release is entered; None if the ledger is only a file.
+        problems: problems that prevent the release (RR441, RR442, RR446).
     """
 
     written: ClassVar[tuple[str, ...]] = ("head", "earlier", "rule", "uncomposed", "together", "problems=refusals")
@@ -250,7 +250,7 @@ class LedgerBackend(Protocol):
 def draw_id(key: bytes, plan: Plan) -> str:
     """Return the id of a draw of a plan on a table, which reveals nothing of them without the key.
 
-    The key is 256 bits that nobody else has; a rerun under it is the same release.
+    The key is 256 secret bits; a rerun under it is the same release.
     """
     if plan.source_tag is None:
         raise ValueError("a plan is drawn only with its source tag")

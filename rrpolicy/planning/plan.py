@@ -80,9 +80,9 @@ class MarginalError(Struct, frozen=True):
     """The root mean squared error of a marginal's reconstructed shares, of this table.
 
     Attributes:
-        attributes: of the marginal.
+        attributes: attributes of the marginal.
         error: infinite if nothing can be reconstructed; None if it depends on the data.
-        cells: of the marginal.
+        cells: number of cells of the marginal.
     """
 
     renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"error": "rmse"})
@@ -123,7 +123,7 @@ class PlannedPolicy(Struct, frozen=True):
     Attributes:
         name: its name.
         version: its version.
-        digest: of the policy as its file states it.
+        digest: digest of the policy as its file states it.
         resolved: the policy with its defaults and domains.
     """
 
@@ -149,7 +149,7 @@ class IdentifiedWarning(Struct, frozen=True):
     """A point that needs a person's judgement.
 
     Attributes:
-        id: its name, by which a waiver accepts it.
+        id: the name with which a waiver accepts it.
         text: the point in words.
     """
 
@@ -161,20 +161,20 @@ class PlanDocument(Struct, frozen=True, kw_only=True):
     """A plan: `plan --json`, `plan --out` (with findings and the policy's file), and audit/plan.json.
 
     Attributes:
-        digest: of the data that determine the release.
+        digest: digest of the data that determine the release.
         records: the number of records.
         source_tag: HMAC of the source's content under the plan's key; null if no key was made.
         plan_on: fingerprint of the table on which parameters were chosen; null if that was the source.
         reference: fingerprint of the population in which people were counted.
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
-        remarks: of the mechanism on its choice, and points that need a judgement.
+        remarks: remarks of the mechanism on its choice, and points that need judgement.
         derived: statistics of the table that public/ will disclose beyond the number of records.
-        passed: whether all gates hold.
-        protection: how strong the release is.
-        assumptions: of all findings.
-        accept: the line to add below [release]; null if none is needed.
-        expected_errors: of each marginal table.
+        passed: whether all gates are met.
+        protection: the grade of protection.
+        assumptions: assumptions of all findings.
+        accept: the line to add below [release]; null if no line is needed.
+        expected_errors: errors of each marginal table.
         dropped: columns that are not released.
         unchanged: columns released unmodified.
         governance: people's declarations and decisions.
@@ -183,7 +183,7 @@ class PlanDocument(Struct, frozen=True, kw_only=True):
         ledger: the composition with earlier releases.
         policy_file: path of the policy, relative to the plan's folder.
         mechanism_as_stated: the mechanism's table of the policy file.
-        file_digest: of this document without this key.
+        file_digest: digest of this document without this key.
     """
 
     schema: ClassVar[str] = PLAN_SCHEMA
@@ -230,13 +230,13 @@ class Plan(Struct, frozen=True):
 
     Attributes:
         policy: resolved, with observed domains filled in if data were available.
-        policy_digest: of the policy as its file states it; a stale plan is recognised by it.
+        policy_digest: digest of the policy as its file states it; it shows whether a plan is stale.
         channel: the chosen channel, which is drawn from, assessed, published and decoded.
         records: N.
         software: rrpolicy's version and the plugins.
         origins: attribute -> where its parameters come from.
         unrounded: attribute -> the solution before rounding down.
-        remarks: of the mechanism on its choice, and points that need a judgement.
+        remarks: remarks of the mechanism on its choice, and points that need judgement.
         derived: statistics of the table that public/ will disclose beyond the number of records.
         source_tag: HMAC of the source's content under the plan's key; None if no key was made.
         plan_on: fingerprint of the table on which parameters were chosen; None if that was the source.

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 class PlannedRelease(GatedResult):
     """A planned release with its risk and errors; `rrpolicy.release` executes exactly it.
 
-    It may hold the key with which the release is drawn, so it is not shown and cannot be pickled: between processes a
-    plan is passed as the file that `out` names, with its key in another file.
+    It may contain the key with which the release is drawn, so it is not shown and cannot be pickled: between
+    processes a plan is passed as the file that `out` names, with its key in another file.
 
     Attributes:
         outlook: the plan, its findings, the gate's decision and the expected errors.
         opened: the policy with the table on which it was planned.
         root: the folder of the policy's files, as the caller named it.
-        document: as `rrpolicy plan --json` prints it.
+        document: the output of `rrpolicy plan --json`.
         held: the key, bound to this plan and this table; None for a plan without one.
-        file: of the plan; None if it was not written.
+        file: file of the plan; None if it was not written.
         key: file of its key; None if it was not written.
-        questionnaire: file of the public part of a plan without data, by which records are collected.
+        questionnaire: file of the public part of a plan without data, with which records are collected.
     """
 
     outlook: PlanResult
@@ -199,7 +199,7 @@ def _write_plan(found: PlannedRelease, out: Path, key: Path | None) -> PlannedRe
 
 
 def _write_collection_plan(found: PlannedRelease, out: Path) -> PlannedRelease:
-    """Write a plan made without data, and its public part, by which records are collected.
+    """Write a plan made without data, and its public part, with which records are collected.
 
     Raises:
         PolicyError: RR520 if no record can be collected for it.

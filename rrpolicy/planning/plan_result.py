@@ -47,13 +47,13 @@ class PlanResult(Struct, GatedResult, frozen=True):
     """A plan, its findings, whether it passes, and its remaining utility.
 
     Attributes:
-        plan: what a release executes.
+        plan: the plan that a release executes.
         assessment: findings and utility.
-        decision: of the gate.
-        errors: of every one-way and two-way marginal.
+        decision: decision of the gate.
+        errors: errors of every one-way and two-way marginal.
         stated: the origin of each requirement, in the order of the findings.
-        governance: people's declarations on the policy, as its file states them now; no part of the plan.
-        weighed: with earlier releases of the same people; None if the policy names no ledger.
+        governance: people's declarations on the policy, as its file states them now; not a part of the plan.
+        weighed: the budget used with earlier releases of the same people; None if the policy names no ledger.
     """
 
     plan: Plan

@@ -180,7 +180,7 @@ CSV_FORMULA_REMARK = "csv-formulas"
 
 
 def policy_formula_warnings(policy: Policy) -> tuple[Remark, ...]:
-    """Return the warning for a policy before any data; () if there is none."""
+    """Return the warning for a policy before any data; () for no warning."""
     return _formula_warning(policy, [a.release_as for a in policy.released if _attribute_may_run(a, policy)])
 
 

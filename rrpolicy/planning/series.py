@@ -92,7 +92,7 @@ def series_problems(policy: Policy, outline: Outline) -> Iterator[Problem]:
 def table_series(policy: Policy, original: Original | int) -> ManifestSeries | None:
     """Return the series that a table's release belongs to, without the id of its key.
 
-    It is None if it belongs to no series. Of a number of records, people's identifiers are unknown.
+    It is None if it belongs to no series. For a number of records, people's identifiers are unknown.
 
     Raises:
         DataError: RR328 if people are identified by values that may be spelled differently next time, such as decimal

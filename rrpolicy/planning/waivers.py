@@ -1,7 +1,7 @@
 """People's decisions on a policy at a day: waivers that are in force, and a review that is due.
 
-A waiver permits an unmet utility gate, a point of judgement or a due review until a day. It never touches a [[privacy]]
-entry: a guarantee that does not hold is no matter of opinion.
+A waiver permits an unmet utility gate, a point of judgement or a due review until a day. It never touches a
+[[privacy]] entry: a guarantee that is not met is not a matter of opinion.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from rrpolicy.source.units import UNTESTED_UNITS
 NO_LIMIT_REMARK = "no-limit"
 """Names the warning of a requirement that leaves a part without a limit."""
 MISSING_CODE_REMARK = "missing-code"
-"""Names the warning of a domain that holds numbers which look like codes of missing values."""
+"""Names the warning of a domain that contains numbers which look like codes of missing values."""
 SENSITIVE_NAME_REMARK = "sensitive-name"
 """Names the warning of an insensitive column whose name suggests a sensitive attribute."""
 WARNINGS = (
@@ -54,7 +54,7 @@ WARNINGS = (
 REVIEW_REMARKS = (*WARNINGS, GIVEAWAY_REMARK)
 """The same, with those that are refused unless waived; a mechanism's other remarks explain its choice."""
 PROTECTION_REMARK = "protection"
-"""The name by which a waiver permits a worse grade of protection than the policy requires."""
+"""The name with which a waiver permits a worse grade of protection than the policy requires."""
 EXPIRY_CODES = ("RR415", "RR416")
 """Codes of problems caused by the day."""
 
@@ -89,7 +89,7 @@ class WaivedProblem(Struct, frozen=True):
 
     Attributes:
         what: its name, as the waiver has it.
-        waiver: that permits it, with the reason and the last day.
+        waiver: the waiver that permits it, with the reason and the last day.
     """
 
     what: str
@@ -163,7 +163,7 @@ def invalid_waivers(policy: Policy) -> Iterator[Problem]:
 
 
 def _column_pair_ids(policy: Policy) -> Iterator[str]:
-    """Yield the names of pairs of released columns of which one may reveal the other."""
+    """Yield the names of pairs of released columns in which one may reveal the other."""
     names = [attribute.name for attribute in policy.released]
     return (association_id(exact, randomised) for exact, randomised in permutations(names, 2))
 

@@ -1,7 +1,7 @@
-"""What plugins import: the concepts under stable names, each loaded when it is first asked for.
+"""What plugins import: the concepts under stable names, each loaded at its first use.
 
-`__init__.pyi` beside it is the list of them, for people, type checkers and this module. What only mechanisms need that
-search their parameters as the core's own do stands in `rrpolicy.plugin.solve`.
+`__init__.pyi` in the same folder lists them, for people, type checkers and this module. `rrpolicy.plugin.solve` has
+the names for mechanisms that search their parameters as the core's own do.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 
 def _stub_exports(file: str, known: dict[str, Any]) -> tuple[list[str], Callable[[str], object]]:
-    """Return the names that the stub beside a module lists, and what loads and keeps each of them.
+    """Return the names that the stub of a module lists, and a function that loads and stores each of them.
 
     Args:
-        file: of the module.
+        file: file of the module.
         known: its globals.
     """
     lines = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8")).body

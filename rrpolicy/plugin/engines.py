@@ -1,6 +1,6 @@
-"""What engines use that read or write tables elsewhere than in rrpolicy's own engine.
+"""Functions for engines that read or write tables elsewhere than in rrpolicy's own engine.
 
-`engines.pyi` beside it is the list.
+`engines.pyi` in the same folder is the list.
 """
 
 from __future__ import annotations

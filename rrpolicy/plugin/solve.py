@@ -1,6 +1,6 @@
-"""What a mechanism chooses its parameters with: allocation, searches over generalisations, what requirements ask for.
+"""Functions with which a mechanism chooses its parameters: allocation, searches over generalisations, requirements.
 
-`solve.pyi` beside it is the list, as of `rrpolicy.plugin`.
+`solve.pyi` in the same folder is the list, as for `rrpolicy.plugin`.
 """
 
 from __future__ import annotations

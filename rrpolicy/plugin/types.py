@@ -1,6 +1,6 @@
 """Types that signatures of `rrpolicy.plugin` and `rrpolicy.plugin.solve` name, for annotations: you are handed these.
 
-`types.pyi` beside it is the list, as of `rrpolicy.plugin`.
+`types.pyi` in the same folder is the list, as for `rrpolicy.plugin`.
 """
 
 from __future__ import annotations

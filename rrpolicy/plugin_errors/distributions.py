@@ -76,7 +76,7 @@ def install(extra: str) -> str:
     """Return the command that installs the libraries of an extra, valid for a checkout and for a package.
 
     Args:
-        extra: of rrpolicy's distribution, such as `models`.
+        extra: name of an extra of rrpolicy's distribution, such as `models`.
     """
     asked = (part.partition(";") for part in importlib.metadata.requires(GROUP) or ())
     marker = re.compile(rf"""extra\s*==\s*['"]{re.escape(extra)}['"]""")

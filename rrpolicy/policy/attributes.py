@@ -108,7 +108,7 @@ class _AttributeReader:
         at, part, nulls = self.node.get("design"), self.table.design, self.node.get("nulls")
         if at is None or part is None:
             return None
-        one_more = part == "stratum" and self.table.nulls != KEEP_OUTSIDE  # records of which it is not known
+        one_more = part == "stratum" and self.table.nulls != KEEP_OUTSIDE  # records whose stratum is unknown
         if nulls is not None and self.table.nulls != REJECT_VALUE and not one_more:
             hint = f"take `nulls` out, and mend the table; {_LACKING[part]}"
             self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT_VALUE}"', hint)
@@ -366,7 +366,7 @@ class _AttributeReader:
 
 
 def _bin_edge(value: object) -> float | str | None:
-    """Return an edge of bins: a double, or a date or time as text; None if it is none."""
+    """Return an edge of bins: a double, or a date or time as text; None if it is not an edge."""
     if isinstance(value, (date, time)):
         aware = isinstance(value, (datetime, time)) and value.tzinfo is not None
         return None if aware else moment_text(value)

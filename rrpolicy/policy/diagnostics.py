@@ -27,7 +27,7 @@ class ProblemsDocument(Struct, frozen=True):
     """Output of a command that fails before it has a result.
 
     Attributes:
-        exit_status: of the command.
+        exit_status: exit status of the command.
         problems: the reasons.
     """
 

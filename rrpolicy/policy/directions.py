@@ -14,7 +14,7 @@ from msgspec import Struct
 
 NAME_KEY = "name"
 REJECT_VALUE = "reject"
-"""The value of a column's `nulls` and `outside` by which such values are refused."""
+"""The value of a column's `nulls` and `outside` that refuses such values."""
 
 
 class Direction(Enum):
@@ -46,12 +46,11 @@ class DirectionRule(Struct, frozen=True):
     """The direction of a key.
 
     Attributes:
-        direction: in which the key is weaker.
+        direction: the direction in which the key is weaker.
         why: the reason, for docs/how-to/baselines.md.
-        value: of LEDGER, the strictest value, which is the default; of SET, the weaker value; of WIDER,
-            the values in order, the narrowest first; of STATED and ADMITTED, the value without effect; of LOWERED and
-            RAISED, the default number, None for no limit; of CHANGED and TABLE, NAME where
-            text names no file.
+        value: for LEDGER, the strictest value, which is the default; for SET, the weaker value; for WIDER, the values
+            in order, the narrowest first; for STATED and ADMITTED, the value without effect; for LOWERED and RAISED,
+            the default number, None for no limit; for CHANGED and TABLE, NAME if the text is not a file name.
     """
 
     direction: Direction

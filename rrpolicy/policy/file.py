@@ -206,7 +206,7 @@ Levels = Annotated[
 
 
 class PolicyFileTable(BaseModel):
-    """A table of the policy file: what is not named here is refused."""
+    """A table of the policy file: unknown keys are refused."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
@@ -221,7 +221,7 @@ class ChangeEntry(PolicyFileTable):
 
 
 class PolicyTable(PolicyFileTable):
-    """Who answers for the release, and what it is for."""
+    """The owner and the purpose of the release."""
 
     name: SingleLineText | None = Field(None, description="What the policy is called.")
     version: Semver | None = Field(None, description="The policy's semantic version.")
@@ -236,7 +236,7 @@ class PolicyTable(PolicyFileTable):
 
 
 class AllowsTable(PolicyFileTable):
-    """What the context may say, of policies that extend this one and of this one."""
+    """Restrictions of the context, for policies that extend this one and for this one."""
 
     recipients: list[SingleLineText] | None = Field(None, description="Who may get the data.")
     release_model: list[ReleaseModel] | None = Field(None, description="How the data may be given.")
@@ -246,7 +246,7 @@ class AllowsTable(PolicyFileTable):
 
 
 class ContextTable(PolicyFileTable):
-    """What auditors ask and no program can compute. All of it is published with the release; none of it changes one."""
+    """Facts that auditors need and no program can compute. All are published; none changes a release."""
 
     recipients: list[SingleLineText] = Field([], description="Who gets the data, such as accredited researchers.")
     release_model: ReleaseModel | None = Field(
@@ -283,7 +283,7 @@ class ContextTable(PolicyFileTable):
 
 
 class WaiverEntry(PolicyFileTable):
-    """Something that would stand in the way, and may stay so until a day. Never a [[privacy]] entry."""
+    """A finding that would prevent the release, permitted until a day. Never a [[privacy]] entry."""
 
     finding: SingleLineText = Field(
         description="What is waived: a utility gate, such as utility/expected-l2?attributes=age; a point of judgement, "
@@ -386,7 +386,7 @@ class AttributeTable(PolicyFileTable):
 
 
 class PrivacyEntry(PolicyFileTable):
-    """A requirement; the model's own options stand beside these keys."""
+    """A requirement; the model's own options are in the same table."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     model: str = Field(description="The privacy model.")
@@ -396,7 +396,7 @@ class PrivacyEntry(PolicyFileTable):
 
 
 class UtilityEntry(PolicyFileTable):
-    """A gate; the metric's own options stand beside these keys. It states `max` or `min`, one of them."""
+    """A gate; the metric's own options are in the same table. It states either `max` or `min`."""
 
     model_config = ConfigDict(
         strict=True,
@@ -414,7 +414,7 @@ class UtilityEntry(PolicyFileTable):
 
 
 class MechanismTable(PolicyFileTable):
-    """The mechanism; its own options stand beside its name."""
+    """The mechanism; its own options are in the same table."""
 
     model_config = ConfigDict(strict=True, extra="allow", frozen=True)
     name: str | None = Field(None, description="The mechanism.")
@@ -427,7 +427,7 @@ class MechanismTable(PolicyFileTable):
 
 
 class ReleaseTable(PolicyFileTable):
-    """What is written, and what may be told."""
+    """The contents of the release, and the permitted disclosures."""
 
     format: str = Field("parquet", description="The released data's format.")
     rows_per_file: int | None = Field(

@@ -33,9 +33,9 @@ class HierarchyError(Exception):
 def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
     """Return the generalised value of each category at each level; level 0 is the domain.
 
-    `node` has a file's name relative to the policy file that holds it, or an array of levels, each a table group =
-    [members of the level below]. Raises HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of
-    the root, RR216 if a category is not covered or levels do not nest.
+    `node` has a file's name relative to its policy file, or an array of levels, each a table group = [members of the
+    level below]. Raises HierarchyError: RR215 if the file cannot be read, RR289 if it lies outside of the root, RR216
+    if a category is not covered or levels do not nest.
     """
     if isinstance(node.value, str):
         upper = _levels_from_file(node, domain, files)
@@ -60,7 +60,7 @@ def read_hierarchy(node: Node, domain: Sequence[Value], files: Root) -> Levels:
 def hierarchy_categories(node: Node, files: Root) -> tuple[Value, ...]:
     """Return the categories that a hierarchy lists, for a domain that is yet to be observed.
 
-    Raises HierarchyError as `read_hierarchy` does, and RR216 if a member of the first level is no category.
+    Raises HierarchyError as `read_hierarchy` does, and RR216 if a member of the first level is not a category.
     """
     if isinstance(node.value, str):
         return tuple(row[0] for row in _hierarchy_rows(node, files))

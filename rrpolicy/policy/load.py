@@ -92,7 +92,7 @@ PLACEHOLDER_CODE = "RR281"
 
 
 def placeholder_problems(root: Node) -> Iterator[Problem]:
-    """Yield a problem for every text of a policy that holds the mark, however it is capitalised."""
+    """Yield a problem for every text of a policy with the mark, in any capitalisation."""
     for key, node in root.walk():
         if isinstance(node.value, str) and PLACEHOLDER_MARK in node.value.lower():
             start = node.value.lower().index(PLACEHOLDER_MARK) + len(PLACEHOLDER_MARK)

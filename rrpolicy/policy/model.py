@@ -38,7 +38,7 @@ class Bins(Struct, frozen=True):
 
     Attributes:
         edges: they increase, the outer ones may be infinite; dates and times are text as ISO 8601 has it.
-        labels: of the intervals.
+        labels: labels of the intervals.
     """
 
     edges: tuple[float | str, ...]
@@ -73,21 +73,21 @@ class Attribute:
         outside: the category of values that are not in the domain; None refuses them.
         nulls: the category of null (and NaN); None refuses them.
         scale: nominal, ordinal or interval.
-        bins: the intervals that make categories of a number; None for a column that holds categories.
+        bins: the intervals that make categories of a number; None for a column of categories.
         release_as: the released column's name.
         hierarchy: `hierarchy[j][i]` is the generalisation of `domain[i]` at level j; level 0 is the domain, or all
             categories that the hierarchy lists while the domain is not observed yet. None if none.
         assume_unlinkable: the steward's reason why the column identifies nobody; None if not assumed.
-        unchanged: the steward's reason to release the column unmodified; None if none is stated.
+        unchanged: the steward's reason to release the column unmodified; None if not stated.
         missing: codes for missing values in this column; None: those of [source].
         design: the column's part in the design of a survey: the weight (the number of people that a record represents),
             a
             stratum, or a cluster (the primary sampling unit); None for any other column. An excluded column can be a
             weight, which is used inside and not released.
-        rounding: of a weight with unbinned numbers, the unit to whose multiples these are rounded before anything else
-            uses them; None if they are not rounded.
+        rounding: for a weight with unbinned numbers, the unit to whose multiples these are rounded before anything
+            else uses them; None if they are not rounded.
         totals: the number of people of the population in each category of the domain; None if unknown.
-        place: of the attribute in the policy.
+        place: place of the attribute in the policy.
     """
 
     sparse: ClassVar[tuple[str, ...]] = ("design", "rounding", "totals")
@@ -135,7 +135,7 @@ class Requirement(Generic[Options_co]):
         where: its subgroup: attribute to category; empty for everyone.
         max_records: the most records of a unit of protection, all of which it covers together; the policy states it
             once, under [source].
-        place: of the entry in the policy.
+        place: place of the entry in the policy.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("place", "max_records")
@@ -148,7 +148,7 @@ class Requirement(Generic[Options_co]):
 
     @property
     def limit(self) -> Fraction | None:
-        """Return the limit of the achieved number; None if it is no single number."""
+        """Return the limit of the achieved number; None if it is not a single number."""
         stated = getattr(self.options, "limit", None)
         return None if stated is None else Fraction(stated)
 
@@ -187,12 +187,12 @@ class Requirement(Generic[Options_co]):
 
     @property
     def monotone(self) -> bool:
-        """Return whether, if its model is monotone by its assessor, it holds for any function of a release."""
+        """Return whether, if its model is monotone by its assessor, it is met by any function of a release."""
         return bool(getattr(self.options, "monotone", True))
 
     @property
     def needs_reference(self) -> bool:
-        """Return whether it needs facts about the population, which a policy's reference table holds."""
+        """Return whether it needs facts about the population, which come from a policy's reference table."""
         return bool(getattr(self.options, "needs_reference", False))
 
     @property
@@ -226,9 +226,9 @@ class Gate:
 
     Attributes:
         metric: its name.
-        options: of the metric.
+        options: options of the metric.
         max: the largest value permitted, an exact rational as text, such as "1/50"; None if the least is stated.
-        place: of the entry in the policy.
+        place: place of the entry in the policy.
         min: the smallest value permitted, likewise.
     """
 
@@ -264,17 +264,17 @@ class MechanismChoice:
     """The [mechanism] table: its name, with its validated options, which are all that the mechanism sees.
 
     Attributes:
-        name: of the mechanism.
-        options: of the mechanism.
-        place: of the table in the policy.
+        name: name of the mechanism.
+        options: options of the mechanism.
+        place: place of the table in the policy.
         plan_on: uri of another table, on which parameters are chosen in place of the source; relative to the policy's
             folder. None if there is none. The digest covers its presence but not its uri.
         plan_on_table: inside a database.
         as_stated: digest of the options in the policy's files; "" if they were read from a document. If the mechanism
             is
             not installed, only a comparison with this digest is possible.
-        recorded: the earlier name that documents hold in place of the name, so that digests do not change with it; ""
-            if it has none.
+        recorded: the earlier name that documents contain in place of the name, so that digests do not change with it;
+            "" if it has none.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("place", "as_stated", "recorded")
@@ -301,10 +301,10 @@ class CsvSettings(Struct, frozen=True):
     """The [source.csv] table: how a CSV file is spelled.
 
     Attributes:
-        delimiter: between fields; None: a comma, in a .tsv file a tab.
-        encoding: of the text, a name that Python knows.
+        delimiter: the delimiter between fields; None: a comma, in a .tsv file a tab.
+        encoding: encoding of the text, a name that Python knows.
         decimal: the decimal separator.
-        quote: around fields; empty if none is.
+        quote: the quotation mark around fields; empty if fields are not quoted.
         skip: lines before the header.
     """
 
@@ -316,13 +316,13 @@ class CsvSettings(Struct, frozen=True):
 
 
 class Reading(Struct, frozen=True):
-    """Settings by which an engine reads a table.
+    """Settings with which an engine reads a table.
 
     Attributes:
         csv: format of a CSV file.
         missing: codes of missing values, in every column.
         of: such codes of single columns, in place of the others.
-        multiplicity: the column that holds the count of each row; None for a table of records.
+        multiplicity: the column with the count of each row; None for a table of records.
         rounding: weights that are rounded, and the units to whose multiples.
         read: the columns whose values are read; None for all but `skipped`.
         skipped: columns whose values are not read, so that their types may be unknown.
@@ -356,10 +356,10 @@ class SourceSettings(Struct, frozen=True):
     """The [source] table. `uri` is relative to the policy's folder and not part of the digest.
 
     Attributes:
-        uri: of the table. It also names the column of counts: see `rrpolicy.policy.folder.root`.
+        uri: uri of the table. It also names the column of counts: see `rrpolicy.policy.folder.root`.
         table: inside a database.
         min_rows: fewer records are refused.
-        population: that the records were drawn from.
+        population: the population that the records were drawn from.
         missing: codes of missing values, in every column without separate codes.
         csv: format of a CSV file.
         unit: the column named to identify units of protection, or `ROW_UNIT`; see `Policy.unit`.
@@ -382,7 +382,7 @@ class SourceSettings(Struct, frozen=True):
 
     @property
     def multiplicity(self) -> str | None:
-        """Return the column that holds the count of each row, named by the uri; None for a table of records."""
+        """Return the column with the count of each row, named by the uri; None for a table of records."""
         return split_counts_uri(self.uri)[0]
 
 
@@ -392,7 +392,7 @@ class ReferenceSettings(Struct, frozen=True):
     The digest covers its presence but not its uri.
 
     Attributes:
-        uri: of the table, relative to the policy's folder; None if the document that was read does not hold it.
+        uri: uri of the table, relative to the policy's folder; None if the document does not contain it.
         table: inside a database.
     """
 
@@ -407,16 +407,16 @@ class ReleaseSettings:
     """The [release] table.
 
     Attributes:
-        format: of the released data.
-        rows_per_file: of each file that a released table is cut into but the last; None for one file a table.
+        format: format of the released data.
+        rows_per_file: number of rows in each file of a released table but the last; None for one file per table.
         protection: the least grade that a release must have.
         accept: ids of derived statistics that the release may disclose.
         audit_counts: exact counts of the original may appear in audit/ (else shares, rounded).
         csv_formulas: the treatment of text that a spreadsheet would run as a formula, in every CSV file of public/.
         require_signatures: the number of keys that must have signed the release, so that it verifies.
-        require_roles: in each of these another person must have signed it.
-        require_approval: in each of these another person must have approved the policy.
-        signers: the file of allowed signers, relative to the policy's folder; None if none is named.
+        require_roles: in each of these roles a different person must have signed it.
+        require_approval: in each of these roles a different person must have approved the policy.
+        signers: the file of allowed signers, relative to the policy's folder; None if not named.
         series: the name of a series, in whose releases a person's unchanged value is released equally; None for none.
         decoders: whether public/ contains the matrices that randomised the data.
         described_groups: the least people of a group that audit/ describes among those at the highest risk.
@@ -456,13 +456,14 @@ class LedgerSettings(Struct, frozen=True):
     """The [ledger] table. `file` is not part of the digest: the ledger's location changes no release.
 
     Attributes:
-        file: of the ledger, relative to the policy's folder.
+        file: file of the ledger, relative to the policy's folder.
         overlap: the relation of the table's people to those of earlier releases of its population. any: nothing is
-            known, some may be in both and with other values; nested: of any two of the tables one holds all people of
-            the other; same: it is the same table, people and values; none: nobody was released before.
+            known, some may be in both and with other values; nested: of any two tables one contains all people of the
+            other; same: it is the same table, people and values; none: no person was released before.
         budget: requirements on all releases together.
         stated: whether the policy states the budget; else it is every requirement.
-        uncomposed: why a release is made that no rule composes with earlier ones; None if none is made.
+        uncomposed: the reason for a release that no rule composes with earlier ones; None if there is no such
+            release.
         different_values: the most different values that a person has of an attribute over all releases of a series;
             None if unknown.
     """
@@ -482,8 +483,8 @@ class Policy:
     """A resolved policy. `attributes` keeps the order of the file, which is the order of the released columns.
 
     `files` are those from which it was read: itself, its baselines and hierarchies. `baselines` are those it extends,
-    the nearest first. `governance` holds people's declarations and decisions: it has a separate digest, and is no part
-    of the policy's.
+    the nearest first. `governance` contains people's declarations and decisions: it has a separate digest, and is not
+    part of the policy's.
     """
 
     name: str
@@ -511,7 +512,7 @@ class Policy:
 
     @property
     def reading(self) -> Reading:
-        """Return the settings by which the table is read."""
+        """Return the settings with which the table is read."""
         own = {a.name: a.missing for a in self.attributes.values() if a.missing is not None}
         steps = {a.name: a.rounding for a in self.attributes.values() if a.rounding is not None}
         used = [a.name for a in self.attributes.values() if not a.role.dropped or a.design or a.name == self.unit]

@@ -16,7 +16,7 @@ def rational(value: object) -> Fraction:
     """Read an exact rational as a policy writes it.
 
     `value` is a Fraction, an int, a Decimal (TOML floats are parsed as such), a float (by its shortest decimal
-    spelling), or text such as "1/3" or "0.25". Raises ValueError if it is none of these, or not finite.
+    spelling), or text such as "1/3" or "0.25". Raises ValueError for any other value, or if it is not finite.
     """
     if isinstance(value, Fraction):
         return value

@@ -110,7 +110,8 @@ class Resolver:
     def source(self, override: str | None) -> SourceSettings | None:
         """Read [source]; a uri given by the caller replaces the policy's.
 
-        It also determines whether a table holds counts: the policy's `multiplicity` applies to the policy's table only.
+        It also determines whether a table contains counts: the policy's `multiplicity` applies to the policy's table
+        only.
         """
         node = self.root.get("source")
         if node is None:
@@ -169,14 +170,14 @@ class Resolver:
                 self.problems.append(Problem("RR246", message, most.place, "`unit`, or exactly one identifier", hint))
 
     def secret(self, at: Node | None) -> None:
-        """Note that a uri holds credentials."""
+        """Note that a uri contains credentials."""
         if at is not None and isinstance(at.value, str) and _SECRET.search(at.value):
             place = replace(at.place, text="")
             hint = "let the engine's own configuration hold them; a policy is read by many"
             self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
 
     def attributes(self) -> dict[str, Attribute | None]:
-        """Read [attributes]; the value of one that has a problem is None."""
+        """Read [attributes]; an attribute with a problem is None."""
         node = self.section("attributes")
         if node is None:
             return {}

@@ -31,8 +31,8 @@ def _intersects(some: Sequence[type[Axis]], others: Sequence[type[Axis]]) -> boo
 def refuse_undecidable(assessor: Assessor, requirement: Requirement, policy: Policy, axes: Layout) -> None:
     """Raise `PolicyError` if an assessor cannot decide a requirement, though it has rules for its model and channel.
 
-    RR246 if it is for single records and a unit may have several, RR223 if an estimate is to decide and there is none,
-    RR227 if it refuses the attributes of an axis.
+    RR246 if it is for single records and a unit may have several, RR223 if the policy requires an estimate and there
+    is none, RR227 if it refuses the attributes of an axis.
     """
     from rrpolicy.privacy.model import refuse_layout
 

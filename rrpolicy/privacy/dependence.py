@@ -110,9 +110,9 @@ def exact_and_randomised(policy: Policy, channel: Channel) -> Columns:
 def is_disregarded(policy: Policy, exact: Attribute, randomised: Attribute) -> bool:
     """Return whether every requirement on a randomised column ignores one that is released unmodified.
 
-    Always, where it is assumed to link nobody. Else where there are such requirements, and none of them takes it for
-    known: an epsilon in attribute scope, whose public context it is; any where it is sensitive, unless attackers know
-    other sensitive attributes.
+    This is so if the exact column is assumed to identify nobody. Otherwise there must be such requirements, and none
+    may count it as known: an epsilon in attribute scope, whose public context it is; any where it is sensitive,
+    unless attackers know other sensitive attributes.
     """
     if exact.assume_unlinkable is not None:
         return True
@@ -161,7 +161,7 @@ class _CodedRecords:
         self._error = 0.0 if whole else 1 / math.sqrt(self._n)
 
     def found(self) -> Iterator[Dependence]:
-        """Yield what is beyond chance."""
+        """Yield the dependences that are significant."""
         together = self._together()
         alone = {name: self._follows((name,), name, self._randomised) for name in self._exact if self._new(name)}
         broad, codes = ({n: pool_rare_codes(c) for n, c in each.items()} for each in (self._broad, self._codes))
@@ -242,7 +242,7 @@ def _value_codes(column: pa.ChunkedArray) -> Ints:
 
 
 def pool_rare_codes(codes: Ints) -> Ints:
-    """Return codes of which those of few records are one, or are put to the rarest other where all are few."""
+    """Return codes with the rare ones merged; if all are rare, each is merged with the rarest other."""
     n = np.bincount(codes)
     rare = n < FEW
     if not rare.any() or rare.all():

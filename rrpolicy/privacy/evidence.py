@@ -120,7 +120,7 @@ class Evidence(Struct, frozen=True, dict=True):
         return replace(self, histograms=histograms, cells=self.histograms, part=part)
 
     def by_value(self, cells: Array) -> Array:
-        """Return (groups, values) sums of (groups, original size) over what has the same value of the attribute."""
+        """Return (groups, values) sums of (groups, original size) over cells with the same value of the attribute."""
         if self.part is None:
             return cells
         out = np.zeros(self.histograms.shape)
@@ -187,7 +187,7 @@ def is_revealing(axis: Axis) -> bool:
 
 
 def assumed_unlinkable_columns(channel: Product) -> tuple[str, ...]:
-    """Return the columns that are released with certainty and assumed to link nobody."""
+    """Return the columns that are released with certainty and assumed to identify nobody."""
     columns = (column for axis in channel.axes if is_revealing(axis) for column in axis.columns())
     return tuple(c.attribute for c in (*columns, *channel.carried) if c.assume_unlinkable is not None)
 

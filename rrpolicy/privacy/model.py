@@ -74,7 +74,8 @@ class PrivacyModel(Protocol[Options]):
         not_covered: sentences on what its findings do not cover; reports print them. Without them, reports state that
             the model declares none.
         measures: like `not_covered`, by the name of a further measure of its assessors; see `Assessor.attained`.
-        promise: a method of the options that returns, in a plain sentence, the guarantee of a satisfied entry. Without
+        promise: a method of the options that returns, in a plain sentence, the guarantee of a satisfied entry.
+        Without
             it reports show only `describe`.
         example: keys of an entry as TOML, for hints.
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
@@ -119,7 +120,7 @@ class Smooth:
             One probability for each Retention axis, in the channel's order: that of its largest block; the other
             blocks share its retention probability. That of an axis that exchanges nothing, 1, does not matter.
         jacobian: the same -> (c, axes).
-        name: for messages.
+        name: name for messages.
         bound: whether the values are a certified upper bound, never below the truth, and not the truth itself.
         monotone: whether no value rises as a keep probability falls towards drawing at random.
     """
@@ -142,11 +143,11 @@ class PerClass:
             last, whose verdict is not read.
         monotone: whether merging satisfying classes always satisfies it.
         monotone_with_suppression: the same when failing classes may be suppressed.
-        where: the subgroup it is limited to; only classes that may hold a record of it need to satisfy it.
+        where: the subgroup it is limited to; only classes that may contain a record of it need to satisfy it.
         peaks: a further condition on (classes, values) counts and the most records of each value that agree in the
             untouched quasi-identifiers: mask (classes,). None if `holds` suffices.
-        people: a further condition on (classes,) records and (classes,) people of the reference table: mask (classes,).
-            Where there are no records, the people are of no class. None if there is none.
+        people: a further condition on (classes,) records and (classes,) people of the reference table: mask
+            (classes,). Where there are no records, the people are in no class. None if there is no such condition.
         hidden: whether suppressed records must satisfy `people` as well, as one class.
     """
 
@@ -169,8 +170,8 @@ class MinimumRisk(Struct, frozen=True):
             over their limit.
         limit: theirs.
         groups: number of groups.
-        groups_over: of these, the number that cannot be brought under their limit.
-        people_over: people in them for whom it cannot.
+        groups_over: number of these groups that cannot be brought under their limit.
+        people_over: number of people in these groups who prevent it.
         groups_alike: groups over the limit in which everybody has the same sensitive value.
         people_alike: people in them.
         everything: the floor if all quasi-identifiers and the sensitive attribute were randomised, in one block each.
@@ -190,12 +191,12 @@ class MinimumRisk(Struct, frozen=True):
 
     @property
     def feasible(self) -> bool:
-        """Whether nobody prevents the limit; other requirements may."""
+        """Whether the limit is attainable for everybody; other requirements may still prevent it."""
         return self.groups_over == 0
 
     @property
     def text(self) -> str:
-        """Return the floor in a sentence, for the message of RR102. It holds counts: audit-class."""
+        """Return the floor in a sentence, for the message of RR102. It contains counts: audit-class."""
         said = f"{self.of}: the smallest reachable is {plain_number(self.achieved)}, the limit {exact(self.limit)}"
         if self.feasible:
             return said
@@ -221,7 +222,7 @@ class Written(Protocol):
     def unordered(self, table: str, *columns: str) -> pa.RecordBatchReader:
         """Return all rows of some columns in no particular order, which costs a fraction of `distinct`.
 
-        Text of columns with labels may come coded, and what is no label then as null.
+        Text of columns with labels may come coded, and then a text that is not a label is null.
         """
         ...
 
@@ -262,13 +263,14 @@ class Assessor:
         assess: decides.
         supports: returns a reason to refuse at check time, before any data. Also called for axes that it does not
             handle, which are refused in any case, with its reason.
-        smooth: for optimisers; None if not offered.
-        per_class: for lattice search, one for each sensitive attribute; None if not offered. `assess` accepts all that
-            these accept.
+        smooth: returns the requirement for optimisers; None if not offered.
+        per_class: returns tests for lattice search, one for each sensitive attribute; None if not offered. `assess`
+            accepts everything that these accept.
         measure: decides again, from the written release; None if not offered. It is called where `basis` is RELEASE or
             less, and gives the finding that `assess` gave before the draw.
-        needs: axis classes one of which must be there: the assessor then leaves other channels to others.
-        holds: the verdict alone, where it costs less than the finding; called where many channels are tried.
+        needs: axis classes, at least one of which the channel must have: the assessor leaves other channels to
+            others.
+        holds: returns the verdict alone, if it costs less than the finding; called where many channels are tried.
         layout: called at check time as well, with the attributes of each axis: returns a reason to refuse, and a
             remedy.
         attained: measures everybody's actual draw, on the written release with the original at hand; None if not
@@ -279,15 +281,15 @@ class Assessor:
         units: the least that recomputes its number where a unit may have several records, as a requirement's
             `max_records` states; None if it is for single records alone: such a requirement is refused at check time.
         adversary: the attacker of its number, shown if the table that it needs is not at hand.
-        assumptions: of its number in any case, likewise.
-        monotone: whether a requirement that holds of a channel holds of any function of its releases; unless options
+        assumptions: assumptions of its number in any case, likewise.
+        monotone: whether a requirement that a channel meets is met by any function of its releases; unless options
             state otherwise, see `Requirement`.
         sufficient: tests of classes that suffice where all but generalised quasi-identifiers are released unmodified,
-            for requirements that `per_class` cannot test; None if there are none.
-        least: with a planned channel and the table at hand, why no release whatever satisfies the requirement (RR510,
-            RR570); None if one may. Called before anything is assessed.
-        frequency: given the sensitive attribute, the least l of diversity by frequency for which the requirement holds,
-            whatever is suppressed to reach it; None if none is known.
+            for requirements that `per_class` cannot test; None if not offered.
+        least: with a planned channel and the table at hand, the reason for which no release can satisfy the
+            requirement (RR510, RR570); None if one may. Called before anything is assessed.
+        frequency: given the sensitive attribute, the least l of diversity by frequency with which the requirement is
+            met, whichever records are suppressed to reach it; None if unknown.
     """
 
     model: str
@@ -319,7 +321,7 @@ class Assessor:
         return self.basis if max_records == 1 or self.units is None else self.units
 
     def rests_on(self, requirement: Requirement) -> Basis:
-        """Return the least that recomputes its number for a requirement; the population is no part of a release."""
+        """Return the least basis that recomputes its number for a requirement; a release has no population."""
         return Basis.ORIGINAL if requirement.needs_reference else self.basis_of(requirement.max_records)
 
     def finding(self, requirement: Requirement, channel: Channel, original: Original | int) -> Finding:
@@ -332,7 +334,7 @@ class Assessor:
         return check_return_type(Finding, self.assess)(requirement, channel, original)
 
     def accepts(self, requirement: Requirement, channel: Channel, original: Original | int) -> bool:
-        """Return whether the requirement holds; no data are read that the verdict does not need."""
+        """Return whether the requirement is met; no data are read that the verdict does not need."""
         if self.rests_on(requirement) <= Basis.CHANNEL:
             original = original if isinstance(original, int) else original.records
         elif isinstance(original, int):
@@ -357,10 +359,10 @@ def conclude(  # noqa: PLR0917 a finding is made of them
     Args:
         requirement: the entry.
         achieved: the achieved value; None if undecided.
-        holds: whether it holds; None if undecided.
+        holds: whether it is met; None if undecided.
         basis: the least input that recomputes the value.
         adversary: the attacker, in a sentence.
-        assumptions: of the value.
+        assumptions: assumptions of the value.
         companions: related measures.
         more: further fields of `Finding`; `limit` where the entry has several, `model` where its kind is named.
     """

@@ -60,7 +60,7 @@ def records_assumption(max_records: int) -> str:
 
 
 def unit_check_method(*, tested: bool) -> str:
-    """Return whether the table was held against the number of records that a person may have."""
+    """Return whether the table was tested for the number of records that a person may have."""
     how = "was tested on the table" if tested else "was not tested"
     return f"{UNDECIDED.capitalize()} {how}."
 

@@ -28,7 +28,7 @@ class RiskMapPoint(Struct, frozen=True):
     """A candidate's numbers as costs, the greater the worse.
 
     Attributes:
-        spread: uncertainty of its error, to both sides; 0 if it is no estimate.
+        spread: uncertainty of its error, to both sides; 0 if it is not an estimate.
     """
 
     risk: float
@@ -104,7 +104,7 @@ class ComparisonQuantity(Struct, frozen=True):
     """A measure by which candidates are compared.
 
     Attributes:
-        id: of the requirement or gate, or of an error that is always measured.
+        id: identity of the requirement or gate, or name of an error that is always measured.
     """
 
     id: str
@@ -130,7 +130,7 @@ class ComparedCandidate(Struct, frozen=True):
     """One candidate of the comparison.
 
     Attributes:
-        policy: name, version and digest; None if it is no valid policy.
+        policy: name, version and digest; None if it is not a valid policy.
         outcome: whether a release would pass; `refused` if it was not planned.
         risk: None if unknown.
         conditional: whether the risk is conditional on derived statistics.
@@ -165,8 +165,8 @@ class AlternativesRecord(Struct, frozen=True):
     """Candidates that a release was compared with; confidential, as they were computed from the table.
 
     Attributes:
-        risk: of the map; None if no two candidates could be compared.
-        candidates: in order, including the release itself.
+        risk: the risk of the map; None if no two candidates could be compared.
+        candidates: candidates in order, including the release itself.
     """
 
     schema: ClassVar[str] = "rrpolicy.alternatives/1"

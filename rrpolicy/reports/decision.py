@@ -65,7 +65,7 @@ def judgement_points(
 ) -> tuple[str, ...]:
     """Return points that need judgement although nothing fails; a point common to many columns is listed once.
 
-    A waived problem is no point, even if the waiver has ended.
+    A waived problem is not such a point, even if the waiver has ended.
     """
     waived = {waiver.finding for waiver in governance.waivers}
     kept: Sequence[AttributeT] = unmodified_attributes(attributes, decoders)

@@ -1,4 +1,4 @@
-"""Findings and utility as rows of the report. Both pages come from one JSON; the public one holds fewer numbers."""
+"""Findings and utility as rows of the report. Both pages come from one JSON; the public one contains fewer numbers."""
 
 from __future__ import annotations
 

@@ -276,7 +276,7 @@ def unmeasured_sentence(
     attributes: Iterable[AttributeT],
     kept: Iterable[AttributeT],
 ) -> str:
-    """Return the sensitive attributes without a finding on how well they are guessed; "" if there are none.
+    """Return the sensitive attributes without a finding on how well they are guessed; "" if each has one.
 
     It is also "" if a finding covers only readings and has no number: the page may not show it.
     """

@@ -69,7 +69,7 @@ class _ColumnTreatment(Struct, frozen=True):
     """Treatment of some columns.
 
     Attributes:
-        how: in a few words, for the headline.
+        how: the treatment in a few words, for the headline.
     """
 
     columns: tuple[str, ...]

@@ -60,7 +60,7 @@ class AuditPageInput(Struct, frozen=True):
     """Content of the audit page beyond the public one. None of it may reach public/.
 
     Attributes:
-        findings: of the final assessment, with every number.
+        findings: findings of the final assessment, with every number.
         realised: actual error of this release, one per utility finding, in their order, or in words why it is not
             available; empty if not computed.
         origins: attribute -> source of its parameters.
@@ -69,11 +69,11 @@ class AuditPageInput(Struct, frozen=True):
         provenance: times, commits, digests of audit/, the source's uri without credentials.
         sections: the channel's report sections, from `Channel.sections` with the original.
         models: privacy models by name, with their statements on what they do not cover.
-        formats: of data files, by name.
+        formats: formats of data files, by name.
         policy_file: the policy's file, as places name it; in audit/ it is policy.toml.
         attacked: the adversarial test, if one was written.
         compared: comparison with alternatives, if one was written.
-        time: when it was released, as audit.json states it.
+        time: time of the release, as audit.json states it.
         errors: expected of one-way and two-way shares; None without the table.
         associations: the strongest of the original, and their estimates.
         texts: the policy's files as written, by name.
@@ -273,7 +273,7 @@ def _public_bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
 
 
 def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
-    """Return the number of people and columns of a release, and its recipients if none is declared."""
+    """Return the number of people and columns of a release, and its recipients if declared."""
     most, records = manifest.units.max_records, figure(manifest.records, 15)
     if most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"

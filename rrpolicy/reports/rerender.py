@@ -46,7 +46,7 @@ class RenderedReport:
         """Return the content of a page of text.
 
         Raises:
-            UnicodeDecodeError: if a plugin's form is no text.
+            UnicodeDecodeError: if a plugin's form is not text.
         """
         return self.content.decode()
 

@@ -17,10 +17,10 @@ def read_following_links(path: Path, most: int) -> bytes:
     Links are followed. `strerror` of the error has the reason in words.
 
     Raises:
-        OSError: if it cannot be read, is no regular file, or is larger; `strerror` has the reason in words.
-        ValueError: if it is no possible path.
+        OSError: if it cannot be read, is not a regular file, or is larger; `strerror` has the reason in words.
+        ValueError: if it is not a possible path.
     """
-    _require_regular(os.stat(path).st_mode)  # noqa: PTH116 a path may hold NUL
+    _require_regular(os.stat(path).st_mode)  # noqa: PTH116 a path may contain NUL
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY)
     with os.fdopen(descriptor, "rb") as file:
         _require_regular(os.fstat(descriptor).st_mode)
@@ -41,7 +41,7 @@ MOST_BYTES = 1 << 28
 DEEPEST = 64
 """The most levels of nesting; a release needs fewer than 20."""
 LARGEST = 1 << 127
-"""Whole numbers are below this: no engine holds larger ones."""
+"""Whole numbers are below this: no engine has larger ones."""
 
 
 class UnreadableError(ValueError):
@@ -52,7 +52,7 @@ def read_document(path: Path, *, most: int = MOST_BYTES) -> dict[str, Any]:
     """Read a JSON object from a regular file: no duplicate keys, no NaN, no number out of reach, no symbolic link.
 
     Raises:
-        UnreadableError: if it is none.
+        UnreadableError: if it is not such an object.
     """
     try:
         content = read_regular(path, most=most)
@@ -67,7 +67,7 @@ def read_object(content: bytes, name: str) -> dict[str, Any]:
     """Read a JSON object, as `read_document` does.
 
     Raises:
-        UnreadableError: if it is none.
+        UnreadableError: if it is not such an object.
     """
     try:
         document = json.loads(
@@ -92,7 +92,7 @@ def read_regular(path: Path, *, most: int = MOST_BYTES) -> bytes:
 
     Raises:
         OSError: if it cannot be opened.
-        UnreadableError: if it is none, or larger than `most` bytes.
+        UnreadableError: if it is not a regular file, or larger than `most` bytes.
     """
     with open(path, "rb", opener=_at_once) as file:
         found = os.fstat(file.fileno())
@@ -106,7 +106,7 @@ def _at_once(path: str, flags: int) -> int:
 
 
 def _shallow(document: Any) -> None:
-    """Refuse nesting that could exhaust the stack, and text that is no Unicode or contains NUL."""
+    """Refuse nesting that could exhaust the stack, and text that is not Unicode or contains NUL."""
     level, depth = [document], 0
     while level:
         if depth > DEEPEST:

@@ -17,10 +17,11 @@ class NoPassphraseError(ValueError):
 def read_passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
     """Return a passphrase.
 
-    The environment `variable` holds it if there is no terminal. A `new` one is entered twice and must be long enough.
+    The environment `variable` contains it if there is no terminal. A `new` one is entered twice and must be long
+    enough.
 
     Raises:
-        NoPassphraseError: if there is none, it is too short, or the two differ.
+        NoPassphraseError: if it is missing or too short, or the two differ.
     """
     told = os.environ.get(variable)
     if told is None:

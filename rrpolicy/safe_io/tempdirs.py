@@ -1,7 +1,7 @@
 """The one place for temporary files: rows of the original that are sorted or spilled, and bundles in the making.
 
-A folder of mode 0700 that the process holds locked. A folder left by a killed run is no longer locked: the next run, of
-any command, removes it. Locks end with their process; a process's number would be given to another one.
+A folder of mode 0700 that the process locks. A folder left by a killed run is no longer locked: the next run, of any
+command, removes it. Locks end with their process; a process's number would be given to another one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scratch(Struct, frozen=True):
     """A folder for the duration of a command.
 
     Attributes:
-        umask: of the process before; while scratch exists, only the owner can read its files.
+        umask: the umask of the process before; while scratch exists, only the owner can read its files.
     """
 
     folder: Path
@@ -61,7 +61,7 @@ def scratch_folder() -> Iterator[Scratch]:
 
 @contextmanager
 def locked_directory(parent: Path, prefix: str, target: Path | None = None) -> Iterator[Path]:
-    """Make a folder of mode 0700 and hold it locked; it is gone afterwards, unless it was moved to its target.
+    """Make a folder of mode 0700 and lock it; it is removed afterwards, unless it was moved to its target.
 
     The name is `prefix` with a token.
     """
@@ -169,7 +169,7 @@ def _no_folder_error(message: str) -> RefusedError:
 
 
 def _lock_folder(folder: Path) -> int:
-    """Return the descriptor that holds a folder locked; -1 if another run removed it as stale."""
+    """Return the descriptor with which a folder is locked; -1 if another run removed it as stale."""
     try:
         lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

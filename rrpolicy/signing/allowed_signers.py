@@ -75,8 +75,9 @@ class AllowedSigners(Struct, frozen=True):
 
     Attributes:
         signers: the people's keys.
-        require_roles: in each of these another person must have signed, whatever the release itself requires.
-        day: as of which the keys are trusted.
+        require_roles: in each of these roles a different person must have signed, whatever the release itself
+            requires.
+        day: the day for which trust in the keys is checked.
     """
 
     signers: tuple[Signer, ...]
@@ -88,7 +89,7 @@ def read_signers(path: Path, day: date) -> AllowedSigners:
     """Read the file of allowed signers.
 
     Raises:
-        PolicyError: RR2xx, all problems of the file, with their lines; RR203 for a required role of nobody.
+        PolicyError: RR2xx, all problems of the file, with their lines; RR203 for a required role that no signer has.
     """
     root = read_document(path, str(path))
     try:

@@ -26,7 +26,7 @@ class SignedEnvelope(Struct, frozen=True):
 
     Attributes:
         statement: the payload as data, canonical and so unambiguous.
-        keyids: as stated; see `signed_by`.
+        keyids: stated ids of the keys; see `signed_by`.
     """
 
     payload: bytes
@@ -65,7 +65,7 @@ def read_envelope(path: Path) -> SignedEnvelope:
     """Read an envelope: a canonical payload, one signature per key, and no unknown fields.
 
     Raises:
-        UnreadableError: if it is no envelope.
+        UnreadableError: if it is not an envelope.
     """
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import Error

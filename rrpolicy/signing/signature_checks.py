@@ -319,7 +319,7 @@ def require_approval(policy: Policy, file: Path, into: Path, day: date) -> None:
     If matrices are withheld, the approval is not put there: it could confirm a guess of the policy.
 
     Raises:
-        RefusedError: RR417 if the policy requires an approval and there is none, or it is for another policy, or not
+        RefusedError: RR417 if the policy requires an approval that is missing, is for another policy, or is not
             signed by the required people.
         PolicyError: RR2xx for the file of allowed signers.
     """

@@ -42,7 +42,7 @@ class Signature(Struct, frozen=True):
 
     Attributes:
         file: the envelope.
-        keyid: of the key.
+        keyid: id of the key.
         others: ids of the keys that had signed the same statement before.
         required: number of keys that must sign, from the release.
     """
@@ -61,7 +61,7 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
 
     Raises:
         RequirementError: RR110 to RR137 if the bundle does not verify; nothing is signed.
-        PolicyError: RR260 if it is no bundle with audit/.
+        PolicyError: RR260 if it is not a bundle with audit/.
         RefusedError: RR431 if this key has signed it, or its statement is on another subject; RR407, RR408.
     """
     if not (bundle / "audit").is_dir():
@@ -112,7 +112,7 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
     """Approve a policy, or add a signature to an approval; an approval of an earlier version is replaced.
 
     Raises:
-        RefusedError: RR431 if this key has approved it, or the path holds another file; RR407, RR408.
+        RefusedError: RR431 if this key has approved it, or the path contains another file; RR407, RR408.
     """
     payload = approval_statement(policy.name, policy.version, policy.digest(), policy.governance.digest())
     place, keyid = approval_path(file), signer.public_key.keyid
@@ -129,7 +129,7 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
 
 
 def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) -> Signature:
-    """Add to the signatures of a release a signed notice that it is no longer to be used.
+    """Add to the signatures of a release a signed notice that it must no longer be used.
 
     Raises:
         PolicyError: RR250 if the reason is empty; RR260 if there is no release.

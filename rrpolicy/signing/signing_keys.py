@@ -1,6 +1,6 @@
 """Ed25519 keys of signers: a private key in PKCS#8 under a passphrase and a public key in the same folder, both PEM.
 
-They are no keys of a release: nothing is drawn with them, and the public key discloses nothing about a table.
+They are not keys of a release: nothing is drawn with them, and the public key discloses nothing about a table.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
     Without `secret` the passphrase is entered on the terminal if the file needs one.
 
     Raises:
-        RefusedError: RR430 if it is no such key, if others may read it, or the passphrase is wrong.
+        RefusedError: RR430 if it is not such a key, if others may read it, or the passphrase is wrong.
     """
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -114,7 +114,7 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
 
 
 def read_public(path: Path) -> SSlibKey:
-    """Read a public key to verify with (RR430 if it is no such key)."""
+    """Read a public key to verify with (RR430 if it is not such a key)."""
     key = parse_public_key(_read_key_file(path))
     if key is None:
         raise _key_error(f"{path} is no public Ed25519 key")
@@ -122,7 +122,7 @@ def read_public(path: Path) -> SSlibKey:
 
 
 def parse_public_key(content: bytes) -> SSlibKey | None:
-    """Return the public Ed25519 key of a PEM file's content; None if it is no such key."""
+    """Return the public Ed25519 key of a PEM file's content; None if it is not such a key."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import load_pem_public_key
@@ -136,7 +136,7 @@ def parse_public_key(content: bytes) -> SSlibKey | None:
 
 
 def read_trusted_keys(paths: Iterable[str | os.PathLike[str]]) -> list[TrustedKey]:
-    """Read the public keys that a verifier trusts (RR430 if one is no public key)."""
+    """Read the public keys that a verifier trusts (RR430 if one is not a public key)."""
     return [TrustedKey(Path(path).name, read_public(Path(path))) for path in paths]
 
 
@@ -144,7 +144,7 @@ def read_auditor_keys(stated: Iterable[str | os.PathLike[str]]) -> list[TrustedK
     """Read the public keys of auditors, each as `FILE` or, with the lowest verification level to accept, `FILE=LEVEL`.
 
     Raises:
-        RefusedError: RR430 if one is no key.
+        RefusedError: RR430 if one is not a key.
         PolicyError: RR250 if a level is unknown.
     """
     found = []

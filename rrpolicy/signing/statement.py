@@ -32,7 +32,7 @@ RELEASE = "urn:rrpolicy:attestation:release:1"
 APPROVAL = "urn:rrpolicy:attestation:approval:1"
 """Predicate type: an approver's statement on a policy."""
 RECALL = "urn:rrpolicy:attestation:recall:1"
-"""Predicate type: a steward's statement on a release that is no longer to be used."""
+"""Predicate type: a steward's statement that a release must no longer be used."""
 SIGNED_AT = (
     *("release", "policy", "governance", "governance_digest", "software", "records", "mechanism"),
     *("findings", "utility", "derived", "assumptions"),
@@ -44,7 +44,7 @@ class AuditDigests(Struct, frozen=True):
     """The statement's digests of audit/: SHA-256 in hexadecimal digits.
 
     Attributes:
-        policy_file: of the policy as written; None if it is not in the bundle.
+        policy_file: digest of the policy as written; None if it is not in the bundle.
     """
 
     record: str
@@ -78,7 +78,7 @@ def release_statement(manifest: Manifest, file: str, audit: AuditDigests) -> dic
 
 
 def approval_statement(name: str, version: str, policy: str, governance: str) -> bytes:
-    """Return the bytes by which a policy is approved: its meaning, declarations and approvals.
+    """Return the bytes that approve a policy: its meaning, declarations and approvals.
 
     `policy` is the SHA-256 of the resolved policy, `governance` the digest of declarations and approvals.
     """
@@ -94,7 +94,7 @@ def approval_statement(name: str, version: str, policy: str, governance: str) ->
 
 
 def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
-    """Return the bytes by which a release is recalled.
+    """Return the bytes that recall a release.
 
     `when` is in the format of ISO 8601.
     """
@@ -114,7 +114,7 @@ def recall_statement(bundle: Path, reason: str, when: str) -> bytes:
 
 
 def bundle_statement(bundle: Path) -> bytes:
-    """Return the bytes by which a bundle's release is signed.
+    """Return the bytes that are signed for a bundle's release.
 
     Raises:
         PolicyError: RR260, RR261 if there is no readable release.
@@ -148,7 +148,7 @@ def claimed_audit_digests(document: Mapping[str, Any]) -> AuditDigests:
     """Return a statement's digests of audit/ unverified: for verifiers who have public/ alone.
 
     Raises:
-        KeyError: if there are no such digests.
+        KeyError: if it has no such digests.
         TypeError: likewise.
         StopIteration: likewise.
     """
@@ -204,7 +204,7 @@ def verification_statement(bundle: Path, found: Verification, now: datetime) -> 
 def verified_properties(found: Verification, *, withheld: bool = False) -> Iterator[str]:
     """Yield the verified properties, each under a separate name; failed, undecided and unverified ones are omitted.
 
-    A level includes those below it. A requirement that holds given the published parameters has a different name, so
+    A level includes those below it. A requirement that is met given the published parameters has a different name, so
     that it is not read as unconditional. Limits are omitted if the release withholds its matrices, which may follow
     from them.
     """

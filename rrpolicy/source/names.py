@@ -22,7 +22,7 @@ LINKING_WORDS = (
 _SHORT = 5
 """Words of the lists above with fewer letters match a whole word of a name; longer ones match its beginning."""
 _WHOLE = "state"
-"""A longer word that matches only a whole word: a statement is no place."""
+"""A longer word that matches only a whole word: a statement is not a place."""
 _ROWS = [
     [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
 ]

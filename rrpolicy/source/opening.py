@@ -96,7 +96,7 @@ class CountsSource(Struct, frozen=True):
     """A table of distinct rows with counts, read by another engine; a `Source`.
 
     Attributes:
-        multiplicity: the column that holds the count of each row.
+        multiplicity: the column with the count of each row.
     """
 
     schemes: ClassVar[tuple[str, ...]] = ()

@@ -104,7 +104,7 @@ class TableOriginal:
     """A snapshot read under a policy; an `Original`. Made by `read_original`.
 
     Attributes:
-        policy: with observed domains filled in.
+        policy: the policy, with observed domains filled in.
         snapshot: the pinned table.
         types: attribute -> engine type of its released values.
         units: numbers of units of protection by their number of records; None if not counted.
@@ -371,7 +371,7 @@ class TableOriginal:
 
 
 def _unrounded_weights(values: NDArray[Any], step: float) -> NDArray[np.bool_]:
-    """Return which weights are no multiples of a step, up to rounding; other invalid values are False."""
+    """Return which weights are not multiples of a step, up to rounding; other invalid values are False."""
     times = values.astype(np.float64) / step
     return (
         np.isfinite(times) & (times > 0) & (np.abs(times - np.rint(times)) > ROUNDING_TOLERANCE * np.maximum(times, 1))

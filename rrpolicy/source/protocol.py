@@ -97,10 +97,10 @@ class Distributed(Protocol):
         block, and in other processes: it can be pickled, and returns the same each time.
 
         Args:
-            attributes: as for `tally`.
+            attributes: see `tally`.
             carried: likewise.
             columns: names of all of them, in the order in which the call takes them.
-            records: of a block, except for the last.
+            records: number of records of a block, except for the last.
             call: takes a block.
 
         Raises:
@@ -126,7 +126,7 @@ class Source(Protocol):
         """Open a table.
 
         Args:
-            uri: of the table; resolved against the policy's folder already.
+            uri: uri of the table, already resolved against the policy's folder.
             table: the table or view inside a database.
             scratch: a folder of mode 0700 for spilling; the caller wipes it.
             reading: codes of missing values, which become null, the format of CSV, and the weights that are rounded

@@ -44,9 +44,9 @@ class RowDigest:
 
     The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
     column by column: validity, then values. Integers of all widths are one kind, in the fewest of 1, 2, 4 or 8 bytes
-    that hold those of the block; floats are doubles (one NaN, no negative zero); lists are their lengths, then their
-    members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, with each row's code,
-    if they are at most 256; else of each row, without codes.
+    sufficient for those of the block; floats are doubles (one NaN, no negative zero); lists are their lengths, then
+    their members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, with each
+    row's code, if they are at most 256; else of each row, without codes.
     """
 
     def __init__(self) -> None:
@@ -214,7 +214,7 @@ def _integer_bytes(column: pa.Array) -> Buffer:
 
 
 def _narrow_integers(values: npt.NDArray[Any]) -> Buffer:
-    """Return whole numbers in the fewest bytes each that hold all of them."""
+    """Return whole numbers in the fewest bytes each that suffice for all of them."""
     import numpy as np
 
     if not len(values):

@@ -35,7 +35,7 @@ FEW_SINGLES = 100
 
 
 INDEX_COLUMN = re.compile(r"__index_level_\d+__")
-"""The column in which pandas writes a nameless index; it is no column of the data, unless a policy names it."""
+"""The column in which pandas writes a nameless index; it is not a column of the data, unless a policy names it."""
 
 
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:
@@ -205,7 +205,7 @@ def probe_attribute(attribute: Attribute, kind: str) -> Attribute | None:
 
 
 def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[Problem]:
-    """Yield a problem if a carried column, or a weight that is kept inside, holds invalid values."""
+    """Yield a problem if a carried column, or a weight that is kept inside, contains invalid values."""
     if nulls and attribute.design == "weight":
         message = f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight"
         hint = "mend the table; a weight of 0 leaves a record out of every estimate of the population"
@@ -240,7 +240,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
 
 
 def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
-    """Yield a problem if a weight is no number."""
+    """Yield a problem if a weight is not a number."""
     if attribute.design != "weight":
         return
     if attribute.domain is not None:

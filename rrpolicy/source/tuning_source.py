@@ -46,7 +46,7 @@ class ResizedOriginal(Struct, frozen=True, eq=False, dict=True):
     """A table with as many records as another: each s-th record in canonical order, s a fraction; an `Original`.
 
     Attributes:
-        table: whose records replace the other's.
+        table: the table whose records replace the other's.
     """
 
     table: Original

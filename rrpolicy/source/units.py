@@ -60,7 +60,7 @@ class Units:
 
     @classmethod
     def together(cls, parts: Iterable[Units]) -> Units:
-        """Return the units of all parts of a table, of which none shares a unit with another."""
+        """Return the units of all parts of a table; no two parts may share a unit."""
         sizes: Counter[int] = Counter()
         missing = 0
         for part in parts:

@@ -47,7 +47,7 @@ def run_table_check(handed: InputTable, options: CheckTableOptions, said: Popula
 _OF_CALL = frozenset(
     {"qi", "sensitive", "policy", "table", "weights", "reference", "suda", "suppressed", "root", "plugins"}
 )
-"""Options of a call that are no thresholds."""
+"""Options of a call that are not thresholds."""
 _OF_ANY = ("sampling_fraction",)
 """Names that are both options of a call and of some models."""
 

@@ -68,7 +68,7 @@ class PopulationOptions(Struct, frozen=True):
         return (self.weights, self.fraction, self.reference) != (None, None, None)
 
     def weight(self, snapshot: TableSnapshot) -> str | None:
-        """Return SQL of a record's weight; RR311 if there is no such column, RR337 if its values are no weights."""
+        """Return SQL of a record's weight; RR311 if the column does not exist, RR337 if its values are not weights."""
         if self.weights is None:
             return None
         if self.weights not in snapshot.stored:
@@ -185,7 +185,7 @@ def distinct_combinations(
 ) -> DistinctCombinations | None:
     """Return the distinct combinations of class keys; None without special uniques.
 
-    `left_out`: SQL condition that holds for records in no class.
+    `left_out`: SQL condition that is true for records in no class.
     """
     if told.suda is None:
         return None

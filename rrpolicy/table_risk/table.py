@@ -121,12 +121,12 @@ class TableRiskRequest(Struct, frozen=True):
     """A request to measure a table.
 
     Attributes:
-        uri: of the table.
+        uri: uri of the table.
         table: inside a database.
         known: the columns that define a class, also several with commas between; None for those of the policy.
         sensitive: the columns counted in each class, likewise.
         policy: source of roles, the order of sensitive values, their hierarchies, and requirements.
-        requirements: in addition to the policy's; if there are none, everything is measured.
+        requirements: requirements in addition to the policy's; without any, everything is measured.
         suppressed: the text of a suppressed value; records with it in all known columns are in no class. None if they
             form a class like any other.
         said: description of the population, and the risks to measure.
@@ -186,10 +186,10 @@ class TableCheck(JsonDocument, Struct, GatedResult, frozen=True):
 def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) -> TableCheck:
     """Count a table's classes once and measure them; the caller wipes `scratch`.
 
-    Raises `PolicyError` (RR250) if the call is contradictory, `DataError` (RR300 to RR309) if the table cannot be read,
-    RR311 if it lacks a column, RR312 if it holds lists, RR313 if a value has no place in an order or hierarchy, RR317
-    if there are no records, RR337 if the description of the population does not fit; RR144 and RR314 if records have no
-    weight, stratum or cluster although the policy names these columns.
+    Raises `PolicyError` (RR250) if the call is contradictory, `DataError` (RR300 to RR309) if the table cannot be
+    read, RR311 if it lacks a column, RR312 if it contains lists, RR313 if a value has no place in an order or
+    hierarchy, RR317 if there are no records, RR337 if the description of the population does not fit; RR144 and RR314
+    if records have no weight, stratum or cluster although the policy names these columns.
     """
     with open_groupable_table(asked, registry, scratch) as (snapshot, spelled):
         columns = TableColumns.of(asked, snapshot)
@@ -289,7 +289,7 @@ class TableColumns(Struct, frozen=True):
         where: Mapping[str, Value],
         reference: ReferencePeople | None,
     ) -> ClassCounts:
-        """Count the classes, and their people; those that may hold a record of a subgroup are marked."""
+        """Count the classes, and their people; those that may contain a record of a subgroup are marked."""
         stored, labels = snapshot.stored, {name: a.domain for name, a in self.attributes.items()}
         cursor = snapshot.connection.cursor()
         known = [stored[name].typed for name in self.known] if reference is None else reference.known(cursor)
@@ -307,7 +307,7 @@ class TableColumns(Struct, frozen=True):
         return replace(counted, classes=replace(counted.classes, population=people))
 
     def left_out(self, snapshot: TableSnapshot, asked: TableRiskRequest) -> str | None:
-        """Return an SQL condition that holds for records in no class; None if every record is in a class."""
+        """Return an SQL condition that is true for records in no class; None if every record is in a class."""
         if asked.suppressed is None or not self.known:
             return None
         return " AND ".join(
@@ -358,7 +358,7 @@ def _split_names(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[
 
 
 def _require_valid_columns(known: tuple[str, ...], sensitive: tuple[str, ...], snapshot: TableSnapshot) -> None:
-    """Raise if columns are missing, named twice, or hold lists."""
+    """Raise if columns are missing, named twice, or contain lists."""
     if not known:
         hint = "name the quasi-identifiers with --qi, or give a --policy that has some of the table's columns"
         raise PolicyError(Problem("RR250", "nothing makes a class", hint=hint))
@@ -370,7 +370,7 @@ def _require_valid_columns(known: tuple[str, ...], sensitive: tuple[str, ...], s
 
 
 def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> None:
-    """Check that columns exist (RR311) and hold one value per record (RR312)."""
+    """Check that columns exist (RR311) and have one value per record (RR312)."""
     for name in names:
         if name not in snapshot.stored:
             longer = (other for other in snapshot.stored if name.lower() in other.lower())  # `age_group` for `age`
@@ -381,7 +381,7 @@ def require_scalar_columns(names: Sequence[str], snapshot: TableSnapshot) -> Non
 
 
 def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
-    """Raise if a column holds lists: each set that hides a value would be taken for one value."""
+    """Raise if a column contains lists: each set that hides a value would count as one value."""
     for name in names:
         stored = snapshot.stored[name]
         lists = stored.type.endswith("]") or stored.type.startswith(("STRUCT", "MAP"))
@@ -398,7 +398,7 @@ def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
 
 
 def _require_file(uri: str) -> None:
-    """Raise if the path is a folder; the message names the file of a release that holds its records."""
+    """Raise if the path is a folder; the message names the file of a release that contains its records."""
     folder = Path(uri)
     if folder.is_dir():
         likely = [part / f"data.{form}" for part in (folder, folder / "public") for form in CORE_FORMATS]

@@ -43,7 +43,7 @@ def _accepts(kind: type[BaseModel], table: Mapping[str, object]) -> bool:
 
 
 def demand(condition: bool, reason: str) -> None:
-    """Raise AssertionError with a reason unless a condition holds."""
+    """Raise AssertionError with a reason unless a condition is true."""
     if not condition:
         raise AssertionError(reason)
 

@@ -43,10 +43,10 @@ def check_assessor(
     """Check that an assessor satisfies its interface on examples, and on both sides of their achieved values.
 
     Args:
-        assessor: to check.
-        policy: with at least one requirement of its model.
+        assessor: the assessor to check.
+        policy: a policy with at least one requirement of its model.
         channels: examples; by default the plan of the policy's mechanism for the first table.
-        tables: of equal numbers of records; the first fits the channels. By default made-up tables.
+        tables: tables of equal numbers of records; the first fits the channels. By default made-up tables.
 
     Returns:
         its findings for the first table, by requirement and channel, for further assertions.

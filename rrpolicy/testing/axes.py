@@ -35,7 +35,7 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
 
     Args:
         axis: an example of it; check several, with the edges of its parameters.
-        seed: of the draws; a correct axis fails with a probability below 1e-6.
+        seed: seed of the draws; a correct axis fails with a probability below 1e-6.
 
     Raises:
         AssertionError: with the violated requirement.

@@ -44,9 +44,9 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
 
     Args:
         channel: planned by a mechanism.
-        policy: that it was planned for, with the plugins of its kind and of its axes.
-        tables: to draw from, with equal numbers of records; by default two are made up. A product is also drawn from a
-            table of identical records, which shows whether it draws at all.
+        policy: the policy that it was planned for, with the plugins of its kind and of its axes.
+        tables: tables to draw from, with equal numbers of records; by default two are made up. A product is also
+            drawn from a table of identical records, which shows whether it draws at all.
 
     Returns:
         the channel, fixed for the first table.

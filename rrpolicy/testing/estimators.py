@@ -40,8 +40,8 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
     """Check that an estimator estimates tables of releases that the kit makes.
 
     Args:
-        estimator: to check.
-        unbiased: it is declared unbiased: its average over draws is the true count.
+        estimator: the estimator to check.
+        unbiased: whether it is declared unbiased: its average over draws is the true count.
         exact: without randomisation it returns the exact counts; False for one that shrinks them even then, whose
             estimates need not add up to the number of records either.
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.escaping.formulas import Handling
 
 TEXTS = ("a", 'b, "c"', "new\nline", "", "NULL", "ünï \u202e", "=1+1", "'=1+1", "it's", "\\N", " x ")
-DAY, MOMENT = dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 of a zone that nobody knows
+DAY, MOMENT = dt.date(1999, 12, 31), dt.datetime(2020, 1, 2, 3, 4, 5, 6)  # noqa: DTZ001 a time without a zone
 KINDS: Mapping[str, tuple[Column, Sequence[Any]]] = {
     column.name: (column, values)
     for column, values in (
@@ -55,7 +55,7 @@ def check_format(form: Format) -> None:
     """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
 
     Args:
-        form: to check.
+        form: the format to check.
 
     Raises:
         AssertionError: with the violated requirement.
@@ -78,7 +78,7 @@ def check_sink(sink: FileSink) -> None:
     """Check that a sink writes the same files as this process, one or several per table, and nothing else.
 
     Args:
-        sink: to check.
+        sink: the sink to check.
 
     Raises:
         AssertionError: with the violated requirement.
@@ -216,7 +216,7 @@ def _compare(
 
 
 def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Read the file like an analyst who has only DuckDB."""
+    """Read the file as an analyst does with DuckDB alone."""
     import duckdb
 
     said = form.sql(path.name, spec.columns, handling)

@@ -101,7 +101,7 @@ class AssessorProbe(Struct, frozen=True):
     def _whatever(
         self, name: str, asked: Sequence[BaseModel], requirement: Requirement, stated: Mapping[str, object]
     ) -> Verdict | None:
-        """Return the verdict that holds for all values of one option; None if it matters, or allows no other values."""
+        """Return the verdict if it is the same for all values of one option; None if not, or without other values."""
         found = set()
         for options in asked:
             try:

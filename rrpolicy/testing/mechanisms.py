@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 UNREACHABLE = (RequirementError, PolicyError)
-"""The errors by which a mechanism reports that nothing can be planned."""
+"""The errors with which a mechanism reports that nothing can be planned."""
 
 
 @convert_to_assertion("what the mechanism is asked")
@@ -46,10 +46,10 @@ def check_mechanism(
         check_mechanism(UnaryEncoding(), policy, refused=[{"keep": 2}])
 
     Args:
-        mechanism: to check.
-        policy: that selects it, with valid options, and achievable requirements.
-        tables: to plan for, with equal numbers of records; by default made-up ones. Slightly different ones are derived
-            from the first: properties that the outline does not announce must be equal for all.
+        mechanism: the mechanism to check.
+        policy: a policy that selects it, with valid options, and achievable requirements.
+        tables: tables to plan for, with equal numbers of records; by default made-up ones. Slightly different ones
+            are derived from the first: properties that the outline does not announce must be equal for all.
         impossible: policies that select it with requirements that it cannot achieve.
         refused: tables of its options that must be refused.
 
@@ -226,7 +226,7 @@ def _check_without_data(
 
 
 def _check_undecided(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> None:
-    """Plan with the number of records alone if a requirement needs the table: an undecided one is no failure."""
+    """Plan with the number of records alone if a requirement needs the table: an undecided one is not a failure."""
     options, task = _task(mechanism, policy, table)
     known = [(r, a) for r, a in task.requirements if a.rests_on(r) <= Basis.CHANNEL]
     asked = (

@@ -57,7 +57,7 @@ class TableInMemory:
         Args:
             policy: every domain declared; a column without one gets whole numbers.
             records: N.
-            seed: of the values.
+            seed: seed of the values.
             uneven: shift of the values from the middle of the domains; 2 is a shift to the end.
         """
         generator = np.random.default_rng(seed)

@@ -49,10 +49,10 @@ def check_metric(
     """Check the expectations of a metric for channels, and compare them with draws.
 
     Args:
-        metric: to check.
-        policy: with at least one [[utility]] entry of it.
+        metric: the metric to check.
+        policy: a policy with at least one [[utility]] entry of the metric.
         channels: examples; by default the plan of the policy's mechanism for the first table.
-        tables: of equal numbers of records; the first fits the channels. By default made-up tables.
+        tables: tables of equal numbers of records; the first fits the channels. By default made-up tables.
         refused: tables of its options that must be refused.
 
     Raises:

@@ -38,10 +38,10 @@ def check_privacy_model(
         check_privacy_model(Amplification(), [{"gamma": 2}, {"gamma": 3}, {"gamma": "7/2"}], refused=[{"gamma": 0}])
 
     Args:
-        model: to check.
+        model: the model to check.
         examples: options of valid requirements, two at least; some that differ in their limit alone.
         refused: options that must be refused.
-        policies: to check requirements with, in addition to those of the kit.
+        policies: policies to check requirements with, in addition to those of the kit.
 
     Raises:
         AssertionError: with the violated requirement.

@@ -37,8 +37,8 @@ def open_policy(
 
     Args:
         policy: a policy's file; or its text, which may name no files but the table; or a resolved policy.
-        plugins: in addition to those that the policy lists: names of installed distributions; or modules or objects
-            with hooks, which need not be installed.
+        plugins: plugins in addition to those that the policy lists: names of installed distributions; or modules or
+            objects with hooks, which need not be installed.
         folder: base of a text's relative uri; the working directory by default.
 
     Raises:
@@ -82,10 +82,10 @@ def policy_of(
         policy_of({"sex": ["f", "m"]}, [Requirement("local-dp", Options(epsilon=2))], "acme-oue", OUE(keep="3/4"))
 
     Args:
-        attributes: in the order of the released columns; or the domain of each quasi-identifier, by name.
-        requirements: with their options validated.
+        attributes: attributes in the order of the released columns; or the domain of each quasi-identifier, by name.
+        requirements: requirements with their options validated.
         mechanism: name of its mechanism.
-        options: of the mechanism; `NoOptions` by default.
+        options: options of the mechanism; `NoOptions` by default.
         more: any other field of `Policy`; `uri` for a source that is not opened.
     """
     if isinstance(attributes, Mapping):
@@ -112,8 +112,8 @@ def policy_text(tables: str, uri: str = "people.csv", name: str = "people", **ke
 
     Args:
         tables: the file except `schema`, `[policy]` and `[source]`, as TOML.
-        uri: of the table.
-        name: of the policy.
+        uri: uri of the table.
+        name: name of the policy.
         keys: other keys of `[policy]` that are plain text, such as owner and purpose.
     """
     stated = "".join(f'{key} = "{value}"\n' for key, value in {"name": name, "version": "1.0.0", **keys}.items())
@@ -124,7 +124,7 @@ def write_csv(path: Path, columns: Mapping[str, Sequence[object]]) -> Path:
     """Write a table as CSV, all text in quotes, and return its path.
 
     Args:
-        path: of the file.
+        path: path of the file.
         columns: values by column; None is a null.
     """
     rows = [tuple(columns), *zip(*columns.values(), strict=True)]

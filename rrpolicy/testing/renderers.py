@@ -67,8 +67,8 @@ def check_renderer(renderer: Renderer) -> None:
     """Check that a renderer prints both pages of a release for any texts, self-contained and reproducibly.
 
     Args:
-        renderer: to check. HTML, XML and JSON are parsed, by the suffix; in other text the words are compared; in
-            binary output, whether the bytes depend on the report.
+        renderer: the renderer to check. HTML, XML and JSON are parsed, by the suffix; in other text the words are
+            compared; in binary output, whether the bytes depend on the report.
 
     Raises:
         AssertionError: with the violated requirement.

@@ -51,11 +51,12 @@ def check_source(
 
     Args:
         source: the engine.
-        policy: whose attributes are read, every domain declared or observed; its treatment of missing values applies.
+        policy: the policy whose attributes are read, every domain declared or observed; its treatment of missing
+            values applies.
         make: writes rows where the source reads them, always at the same place, and returns the uri; or the uri of an
             existing table, which then is not changed.
-        rows: of the table, with the types that the source should report; by default made-up rows with all cases of the
-            policy: nulls, codes of missing values, values outside of a domain, edges.
+        rows: rows of the table, with the types that the source should report; by default made-up rows with all cases
+            of the policy: nulls, codes of missing values, values outside of a domain, edges.
         table: inside a database.
 
     Raises:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class AdditionMSEOptions(BaseModel):
-    """Of which attribute, and the shares of what."""
+    """The attribute, and the shares to estimate."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

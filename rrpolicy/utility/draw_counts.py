@@ -146,7 +146,7 @@ def _set_row_cells(batch: pa.RecordBatch, columns: Sequence[Column]) -> Ints:
 def released_axis_codes(
     drawn: CountedRowSink, specs: Sequence[TableSpec], axes: Sequence[AxisWeights]
 ) -> tuple[Ints, Ints]:
-    """Return (rows, axes) the released cell of each axis, none of sets, and (rows,) records of each row."""
+    """Return (rows, axes) the released cell of each axis other than sets, and (rows,) records of each row."""
     held = {c for axis in axes for c in axis.columns}
     spec = next(s for s in specs if held <= {c.name for c in s.columns})
     columns = {c.name: c for c in spec.columns}

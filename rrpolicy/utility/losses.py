@@ -45,7 +45,7 @@ class ClassLossOptions(BaseModel):
 
 
 class TargetOptions(ClassLossOptions):
-    """What makes classes, and what is to be told from them."""
+    """The columns that make classes, and the column that classes should predict."""
 
     classified: str | None = Field(
         default=None, description="What is told from a class; default: the only sensitive attribute."

@@ -52,7 +52,7 @@ class UtilityMetric(Protocol[Options]):
         """Return why the metric cannot be computed for a mechanism's channel; None if it can.
 
         Args:
-            options: of the entry.
+            options: options of the entry.
             channel: the class of the planned channel.
             axes: (attributes, class) of each of its axes; `lists_values` returns whether a class has a matrix.
         """

@@ -160,7 +160,7 @@ def _sensitive_attributes(names: Sequence[str], policy: Policy) -> list[str]:
 
 
 def relative_error(true: Array, estimated: Array) -> float:
-    """Return the mean of |true - estimated|/true over true > 0; 0 if there is none."""
+    """Return the mean of |true - estimated|/true over true > 0; 0 if no true count is positive."""
     held = true > 0
     return float((abs(true[held] - estimated[held]) / true[held]).mean()) if held.any() else 0.0
 

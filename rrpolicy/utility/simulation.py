@@ -48,7 +48,7 @@ EQUAL_TOLERANCE = 1e-12
 TAIL = math.erfc(ERRORS / math.sqrt(2)) / 2
 """Tail probability of a normal number beyond so many standard errors."""
 MOST_HELD = 8_000_000
-"""The most cells of estimated tables held for further numbers of the same draws; larger ones are drawn again."""
+"""The most cells of estimated tables in memory for further numbers of the same draws; larger ones are drawn again."""
 Figure = Callable[["ShareTable"], float]
 """A number of an estimated table of shares."""
 Range: TypeAlias = tuple[float, float]
@@ -82,7 +82,7 @@ def cached_result(  # noqa: PLR0917 what a simulation is
         return tables
     key = (what, id(channel), id(original), tuple(attributes), draws)
     if key not in held:
-        held[key] = ((channel, original), list(tables))  # held, so that nothing else gets their ids
+        held[key] = ((channel, original), list(tables))  # stored, so that no other object gets their ids
     return held[key][1]
 
 
@@ -108,9 +108,9 @@ class EstimatedMarginal(Struct, frozen=True):
         shape: the number of categories of each.
         channel: narrowed to the attributes of the table.
         axes: the decoder of each released axis, and the map from its original cells to cells of the table.
-        inner: for each axis the attributes of its cells, in order.
-        dealt: of values that were dealt into groups, if the table has both these and others.
-        times: the column of multiplicities; "" if there is none.
+        inner: for each axis, the attributes of its cells, in order.
+        dealt: decoder of the values that were dealt into groups, if the table has both these and others.
+        times: the column of multiplicities; "" without one.
         drawn: whether the estimates are random.
     """
 

@@ -45,7 +45,7 @@ def amend_audit(
 
     Raises:
         PolicyError: RR257 if a renderer of the report is not loaded, RR259 if report.json cannot be read.
-        RefusedError: RR407 or RR408 if nothing can be written there; the bundle is as it was.
+        RefusedError: RR407 or RR408 if nothing can be written there; the bundle is then unchanged.
     """
     audit = bundle / "audit"
     report = shown(parse_report(read_document(audit / "report.json")))

@@ -89,7 +89,7 @@ class AuditFolder(Struct, frozen=True):
     """The contents of audit/.
 
     Attributes:
-        policy: as its file states it; None if that cannot be read here.
+        policy: the policy as its file states it; None if the file cannot be read here.
         attacked: the adversarial test; None if none was written.
         compared: the alternatives of the release; None if none were written.
     """

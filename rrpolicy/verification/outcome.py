@@ -36,7 +36,7 @@ class VerificationLevel(IntEnum):
         """Return the level of a word.
 
         Raises:
-            ValueError: if there is none.
+            ValueError: if the word is not a level.
         """
         for level in cls:
             if level.word == word:
@@ -48,9 +48,9 @@ class Check(Struct, frozen=True):
     """One check and its outcome.
 
     Attributes:
-        name: in words.
+        name: name in words.
         level: its level.
-        passed: whether it holds.
+        passed: whether it passed.
         detail: the result.
     """
 
@@ -65,9 +65,9 @@ class JudgementPoint(Struct, frozen=True):
 
     Attributes:
         what: its name, as a waiver has it.
-        message: of the problem.
-        waiver: that permits it; None if there is none.
-        place: in the policy as written; None if that is not available.
+        message: message of the problem.
+        waiver: the waiver that permits it; None without one.
+        place: place in the policy as written; None if not available.
     """
 
     what: str
@@ -85,7 +85,7 @@ class UnconfirmedClaim(Struct, frozen=True):
     Attributes:
         file: relative to the bundle, such as `public/release.json`.
         field: its dotted name in the file, without positions in lists; "" for the whole file.
-        meaning: of the claim, in words.
+        meaning: meaning of the claim, in words.
     """
 
     file: str
@@ -98,7 +98,7 @@ class CheckFailure(Struct, frozen=True):
 
     Attributes:
         code: stable, RR110 to RR129.
-        message: what is wrong.
+        message: the fault, in words.
         hint: the action to take.
     """
 
@@ -108,11 +108,11 @@ class CheckFailure(Struct, frozen=True):
 
 
 class Verification(JsonDocument, Struct, GatedResult, frozen=True):
-    """The outcome of verifying a bundle; it passes if everything that its level recomputes holds.
+    """The outcome of verifying a bundle; it passes if every check that its level recomputes passes.
 
     Attributes:
-        level: of the verification.
-        checks: in order.
+        level: level of the verification.
+        checks: checks in order.
         problems: failed checks, with codes RR110 to RR129.
         findings: recomputed at this level, of the channel that is stated; only a release that is verified is its draw.
         undecided: checks that this level cannot make.
@@ -122,7 +122,7 @@ class Verification(JsonDocument, Struct, GatedResult, frozen=True):
         reproduced: agreement of the redraw: "byte for byte", "row for row"; None if it did not agree, or below level
             key.
         policy: the name of the policy that the release states; "" if that cannot be read.
-        version: of that policy; likewise.
+        version: version of that policy; "" if it cannot be read.
     """
 
     schema: ClassVar[str] = "rrpolicy.verification/1"
@@ -150,12 +150,12 @@ class Verification(JsonDocument, Struct, GatedResult, frozen=True):
 
     @property
     def conforms(self) -> bool:
-        """Return whether these files are consistent: all checks hold, except perhaps for required signatures."""
+        """Return whether these files are consistent: all checks pass, except perhaps for required signatures."""
         return all(problem.code == UNSIGNED_CODE for problem in self.problems)
 
     @property
     def conditional(self) -> tuple[str, ...]:
-        """Return findings that hold only given the statistics that the release derives from the table, in words."""
+        """Return findings that are valid only given the statistics that the release derives from the table."""
         return tuple(f"{f.model}: {f.stated}" for f in self.findings if f.given)
 
     def last_line(self) -> str:
@@ -172,12 +172,12 @@ class Verification(JsonDocument, Struct, GatedResult, frozen=True):
 
     @property
     def open(self) -> tuple[str, ...]:
-        """Return what is undecided at this level, and for files that are not the channel's draw."""
+        """Return the undecided findings at this level, and those for files that are not the channel's draw."""
         return (*self.undecided, *self._loose)
 
     @property
     def held(self) -> tuple[Finding, ...]:
-        """Return the findings; one that holds for the stated channel is undecided for files that are not its draw."""
+        """Return the findings; one on the stated channel is undecided for files that are not its draw."""
         if self.conforms:
             return self.findings
         satisfied = (f.verdict is Verdict.SATISFIED for f in self.findings)
@@ -186,7 +186,7 @@ class Verification(JsonDocument, Struct, GatedResult, frozen=True):
 
     @property
     def _loose(self) -> tuple[str, ...]:
-        """Return findings that would hold for the stated channel, if these files were its draw."""
+        """Return findings that would be valid for the stated channel, if these files were its draw."""
         known = {
             f"{f.model} {f.requirement}" for f in self.findings if not self.conforms and f.verdict is Verdict.SATISFIED
         }

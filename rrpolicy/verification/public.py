@@ -88,7 +88,7 @@ class PublicFolder(Struct, frozen=True, dict=True):
     """The contents of public/.
 
     Attributes:
-        registry: of the plugins that the manifest names and the caller allows.
+        registry: registry of the plugins that the manifest names and the caller allows.
         readable: its data files are present and are the tables that it describes.
     """
 

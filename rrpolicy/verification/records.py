@@ -54,7 +54,7 @@ def read_sealed_record(log: Log, path: Path, kind: type[Any]) -> dict[str, Any] 
 def check_files(  # noqa: PLR0917 each is another thing
     log: Log, folder: Path, listed: Mapping[str, str], record: str, expected: set[str], absent: Collection[str] = ()
 ) -> None:
-    """Check that a folder holds exactly the expected files, and each the bytes that the record states.
+    """Check that a folder contains exactly the expected files, and each the bytes that the record states.
 
     `listed` maps paths to digests, as the record states; files of `absent` may be missing.
     """

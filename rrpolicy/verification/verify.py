@@ -142,7 +142,7 @@ class _Inputs:
 
     Attributes:
         key: the release's key file, or the secret from which it is derived.
-        engines: of tables in memory, by the scheme of their uris.
+        engines: engines of tables in memory, by the scheme of their uris.
     """
 
     def __init__(self, options: VerifyOptions) -> None:
@@ -206,9 +206,7 @@ def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions])
             _verify_further_levels(log, bundle, side, level, given, scratch=spilled.folder)
     achieved = min(level, log.level)  # a broken bundle ends at a lower level
     log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
-    lowest = (
-        BELOW[VerificationLevel.PUBLIC] if collected else None
-    )  # of what was collected there is no source, and no key
+    lowest = BELOW[VerificationLevel.PUBLIC] if collected else None  # collected records have no source, and no key
     log.undecided += [text for below, text in BELOW.items() if achieved <= below and lowest in {None, text}]
     return log.done(level)
 
@@ -280,7 +278,7 @@ def _has_source_tag(held: KeyFile | SeriesKey, audit: AuditFolder, original: Ori
 
 
 def _with_reference_place(policy: Policy, reference: str | None) -> Policy:
-    """Return a plan's policy with the uri of the population, which the plan does not hold.
+    """Return a plan's policy with the uri of the population, which the plan does not contain.
 
     Raises:
         PolicyError: RR250 if the policy names no population.

@@ -22,7 +22,7 @@ class PluginList(Struct, frozen=True):
     """The plugins and what each offers.
 
     Attributes:
-        plugins: that are loaded.
+        plugins: the loaded plugins.
         offers: kind -> the names of what they offer.
         installed_but_not_loaded: distributions that a policy can list.
     """

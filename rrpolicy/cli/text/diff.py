@@ -1,4 +1,4 @@
-"""A difference as text: what it comes to first, then each change, the weakest first, then the numbers."""
+"""A difference as text: the conclusion first, then each change, the weakest first, then the numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a privacy model, a mechanism, a metric, a measure, a role or a key of a policy is, as each says itself."""
+"""Descriptions of a policy's models, mechanisms, metrics, measures, roles and keys, from the parts themselves."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 Schema = Mapping[str, Any]
 ENTRIES = ("CsvTable", "ChangeEntry", "AllowsTable", "Marginal", "ExplicitMatrix")
-"""What stands inside other tables, as the schema names it."""
+"""Tables inside other tables, as the schema names them."""
 
 
 class TableKey(Struct, frozen=True):
     """A key of a table.
 
     Attributes:
-        value: what a value looks like; one of `ENTRIES` by its name.
-        default: as TOML has it, or `required`; "" where there is none.
+        value: form of a value; one of `ENTRIES` by its name.
+        default: default as TOML, or `required`; "" without one.
     """
 
     name: str
@@ -44,8 +44,8 @@ class KeyTable(Struct, frozen=True):
     """A table of a policy.
 
     Attributes:
-        section: as it is written, `[source]` or `[[privacy]]`; of what stands inside other tables its name, and "" of
-            the policy itself.
+        section: header of the table, `[source]` or `[[privacy]]`; for a table inside others its name, and "" for the
+            policy itself.
         kind: the model, metric or mechanism that its keys are of; "" where all have the same.
     """
 
@@ -56,7 +56,7 @@ class KeyTable(Struct, frozen=True):
 
 
 def tables(schema: Schema) -> Iterator[KeyTable]:
-    """Yield each table of a policy, one for each kind that has keys of its own."""
+    """Yield each table of a policy, one for each kind with separate keys."""
     kept = schema["$defs"]
     yield KeyTable("", "", "", _table_keys(kept, {"schema": schema["properties"]["schema"]}, schema["required"]))
     for name, given in schema["properties"].items():
@@ -186,7 +186,7 @@ def known_names(registry: Registry) -> tuple[str, ...]:
 
 
 def _choice_keys(every: Iterable[KeyTable]) -> Iterator[tuple[KeyTable, TableKey]]:
-    """Yield the keys that choose among words, with their tables; not those that say which model or mechanism it is."""
+    """Yield the keys that choose among words, with their tables; not those that name a model or mechanism."""
     for table in every:
         yield from (
             (table, key) for key in table.keys if len(_choice_words(key)) > 1 and table.kind not in _choice_words(key)
@@ -199,7 +199,7 @@ def _choice_words(key: TableKey) -> Sequence[str]:
 
 
 def _key_meanings(every: Iterable[KeyTable], name: str) -> Mapping[tuple[str, ...], Iterable[str]]:
-    """Return what keys of a name mean and hold -> the tables that have them so, such as [source]."""
+    """Return (meaning, values) of the keys of a name -> the tables that have them so, such as [source]."""
     section, _, key = name.rpartition(".")
     found: dict[tuple[str, ...], dict[str, str]] = {}
     for table in every:
@@ -215,7 +215,7 @@ def _key_meanings(every: Iterable[KeyTable], name: str) -> Mapping[tuple[str, ..
 
 
 def _guarantee_lines(model: PrivacyModel[Any]) -> Iterator[str]:
-    """Yield what a model promises under the example of its own, if it has one."""
+    """Yield a model's guarantees under its own example, if it has one."""
     example, promise = getattr(model, "example", ""), getattr(model, "promise", None)
     try:
         options = model.options.model_validate(tomllib.loads(example))

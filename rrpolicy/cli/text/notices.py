@@ -35,7 +35,7 @@ def notices() -> Iterator[None]:
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, float], None]]:
-    """Yield a function that shows (what is being done, share done); it shows nothing where nobody looks."""
+    """Yield a function that shows (the current step, share done); it shows nothing without a terminal."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield lambda *_: None
         return

@@ -26,14 +26,14 @@ JSON_HELP = f"The same as {FLAG} json."
 
 
 class OutputRequest(Struct, frozen=True):
-    """The forms that a call asks for."""
+    """The requested forms of output."""
 
     form: Output = Output.TEXT
     also: tuple[tuple[Output, str], ...] = ()
 
 
 def early_output_request(given: Sequence[str]) -> OutputRequest:
-    """Return the forms that a call asks for, before anything else of it is understood: text if it names none."""
+    """Return the requested forms before the rest of a call is parsed: text if it names none."""
     words = [word for word in _values(given, FLAG) if word in set(Output)]
     json = {"--json", "--format=json"} & {*given} or ("--format", "json") in pairwise(given)
     form = Output(words[-1]) if words else Output.JSON if json else Output.TEXT
@@ -71,7 +71,7 @@ def show(
     document: Callable[[], Json],
     outcome: Callable[[], CommandOutcome],
 ) -> None:
-    """Print what was found on standard output, and write it to the files that were asked for.
+    """Print a result on standard output, and write it to the requested files.
 
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.

@@ -110,7 +110,7 @@ def _protection_panel(outlook: PlanResult) -> ProtectionPanel | None:
 
 
 def _records_per_person(outlook: PlanResult) -> str:
-    """Return how many records a person has, as far as the table was held against it."""
+    """Return the number of records per person, as far as the table was tested for it."""
     most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
     if most > 1:
         return f", at most {most:,} a person" + ("" if tested else ", which was not tested")
@@ -138,7 +138,7 @@ def verdict(found: PlanResult) -> str:
 
 
 def review_points(found: PlanResult) -> tuple[str, ...]:
-    """Return what needs a person's judgement although nothing fails, as the audit report will say it."""
+    """Return the points that need a person's judgement although nothing fails, as in the audit report."""
     plan, findings = found.plan, found.assessment.findings
     remarks = (*(r for r in plan.remarks if r.name not in REVIEW_REMARKS), *found.decision.warnings)
     pairs = pair_panel(found.errors)
@@ -158,13 +158,13 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
 
 
 def _derived_lines(outlook: PlanResult) -> list[str]:
-    """Return what the release will tell of the table, and what to paste to accept it, if that is asked for."""
+    """Return the statistics of the table that the release reveals, and the text that accepts them, if needed."""
     accept = [f"to accept what it tells, under [release]: {outlook.accept}"] if outlook.accept else []
     return [*map(str, outlook.plan.derived), *accept]
 
 
 def _budget_lines(outlook: PlanResult) -> list[str]:
-    """Return what the release comes to together with earlier ones, and whether the ledger refuses it."""
+    """Return the combined privacy loss with earlier releases, and whether the ledger refuses it."""
     if outlook.weighed is None:
         return []
     return list(outlook.weighed.lines())
@@ -209,7 +209,7 @@ def _first_rows(rows: Sequence[str]) -> list[str]:
 
 
 def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
-    """Yield the errors of single attributes and of pairs, each attribute's with those above it; then what has none."""
+    """Yield the errors of single attributes and of pairs, each attribute's with those above it; then those without."""
     panel = pair_panel(errors)
     names = () if panel is None else panel.names
     if len(names) > MOST_PAIRED:
@@ -230,7 +230,7 @@ def _matrix(errors: Sequence[MarginalError]) -> Iterator[str]:
 
 
 def _extreme_errors(errors: Sequence[MarginalError]) -> Iterator[str]:
-    """Yield the largest and smallest errors of single attributes, the largest of pairs, and what has no number."""
+    """Yield the largest and smallest errors of single attributes, the largest of pairs, and those without a number."""
     for every, what in errors_by_size(errors):
         ranked = sorted((e for e in every if not e.odd), key=lambda e: -(e.error or 0.0))
         single = what == "columns"
@@ -260,7 +260,7 @@ def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
 
 
 def _unchanged_columns(plan: Plan) -> list[str]:
-    """Return what is released as it is: never touched, or by parameters that change nothing."""
+    """Return the columns that are released unmodified: never touched, or by parameters that change nothing."""
     reasons = {a.release_as: a.why_unchanged for a in plan.policy.released}
     found = [f"{name}: {reason}" if (reason := reasons.get(name)) else name for name in unrandomised_columns(plan)]
     for decoder in plan.channel.decoders():
@@ -287,7 +287,7 @@ def requirement_line(finding: Finding) -> str:
 
 
 def _achieved_text(finding: Finding) -> str:
-    """Return the number achieved; where values have limits of their own, one number for each limit."""
+    """Return the number achieved; where values have separate limits, one number for each limit."""
     if finding.achieved is None:
         return ""
     rows = (
@@ -314,7 +314,7 @@ def _finding_lines(finding: Finding, stated: RequirementStatement, explained: se
 
 
 def _related_measures(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
-    """Return what stands beside a finding: a table by value for each attribute, then what speaks of the whole."""
+    """Return a finding's related measures: a table by value for each attribute, then those of the whole."""
     rest, tables = by_value(companions)
     rows = []
     for table in tables:

@@ -1,4 +1,4 @@
-"""Risks of a table as text: each number with its standing, and what stands beside it."""
+"""Risks of a table as text: each number with its standing, and related measures."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
 
 _LEVELS = 5
-"""Values of an attribute that are listed, those that contribute most first; documents hold all."""
+"""Number of listed values of an attribute, those that contribute most first; documents contain all."""
 _INDENT = " " * 12
 _MAX_VALUES = ("Estimated", "Standard errors")
-"""What assumptions that are printed begin with; documents hold all."""
+"""Beginnings of the assumptions that are printed; documents contain all."""
 
 
 def lines(risks: Sequence[Finding]) -> list[str]:
-    """Return the risks, line by line; nothing if there are none."""
+    """Return the risks, line by line; nothing without risks."""
     if not risks:
         return []
     text = ["risks of records, which no limit is held against"]

@@ -1,4 +1,4 @@
-"""Lines on a terminal: wrapped to its width, headings and verdicts in colour. The words say the same without.
+"""Lines on a terminal: wrapped to its width, headings and verdicts in colour. The words suffice without colour.
 
 Where no terminal reads them lines stay whole, for programs and logs.
 """

@@ -1,4 +1,4 @@
-"""Terms of other programs that protect microdata, and what does the same here or comes nearest: `terms.toml`."""
+"""Terms of other programs that protect microdata, and the same or the nearest in rrpolicy: `terms.toml`."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class GlossaryTerm(Struct, frozen=True):
     """A term.
 
     Attributes:
-        names: that it has, the usual one first.
-        here: what does it in rrpolicy; "" if nothing does.
-        nearest: what comes nearest to it; "" if something does it.
+        names: names of the term, the usual one first.
+        here: the same in rrpolicy; "" if there is nothing.
+        nearest: the nearest in rrpolicy; "" if there is the same.
         see: names that `rrpolicy explain` knows.
     """
 
@@ -31,7 +31,7 @@ class GlossaryTerm(Struct, frozen=True):
 
     @property
     def done(self) -> str:
-        """Return what does it here, or that nothing does and what comes nearest."""
+        """Return the same in rrpolicy, or a sentence on the nearest."""
         return self.here or f"rrpolicy does not do this. Nearest: {self.nearest}"
 
     def text(self) -> str:

@@ -60,7 +60,7 @@ _DATA_TYPES = {
     "datetime": "sc:DateTime",
 }
 _ALSO = {"application/vnd.apache.parquet": ("application/x-parquet",)}
-"""Registered media types -> those by which clients of Croissant recognise the format."""
+"""Registered media type -> the types with which clients of Croissant recognise the format."""
 _USAGE = ("recipients", "release_model", "environment", "legal_basis")
 
 

@@ -127,7 +127,7 @@ def _table_resource(table: TableSpec, part: int, manifest: Manifest, public: Pat
 
 
 def _join_columns(table: TableSpec) -> dict[str, Json]:
-    """Return the columns by which a table is joined with others: many-to-many, so that no column is a foreign key."""
+    """Return the columns that join a table with others: many-to-many, so that no column is a foreign key."""
     return {"joins": plain(table.joins)} if table.joins else {}
 
 

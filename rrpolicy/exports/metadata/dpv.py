@@ -1,7 +1,7 @@
 """public/dpv.jsonld: the release in the Data Privacy Vocabulary (DPV 2.3), as far as it has terms.
 
 It has none for randomised response, PRAM, k-anonymity and similar methods: these are classes of a separate namespace,
-below terms of DPV. `DifferentialPrivacy` is used only for a requirement of `local-dp` that holds without condition,
+below terms of DPV. `DifferentialPrivacy` is used only for a requirement of `local-dp` that is met unconditionally,
 with its scope. Text written by people is a literal and never the name of a term.
 """
 

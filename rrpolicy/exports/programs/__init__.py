@@ -1,1 +1,1 @@
-"""Files by which statistical programs read a release: one per program, written on demand, never part of a release."""
+"""Files with which statistical programs read a release: one per program, written on demand, never part of a release."""

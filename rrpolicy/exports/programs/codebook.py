@@ -37,12 +37,12 @@ class CodebookVariable(Struct, frozen=True):
     Attributes:
         label: its meaning, and its treatment.
         kind: coded: each category has a number; number, or text unmodified.
-        categories: of a coded variable, as in the data file.
-        codes: of a coded variable: the categories, if they are numbers, else their positions from 1.
-        labels: of a coded variable by code, in readable form; empty for numbers.
+        categories: for a coded variable, the categories as in the data file.
+        codes: for a coded variable: the categories, if they are numbers, else their positions from 1.
+        labels: for a coded variable, code -> readable category; empty for numbers.
         missing: codes, or values of a number, that mean a missing value.
         scale: nominal, ordinal, or numbers.
-        width: of text: the maximum number of bytes.
+        width: for text: the maximum number of bytes.
         escaped: a leading apostrophe of text is an escape, not part of it.
     """
 

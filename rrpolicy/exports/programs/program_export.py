@@ -25,7 +25,7 @@ PROGRAMS = {
 
 
 def export(release: Release, program: str) -> str:
-    """Return the file by which a program reads a release.
+    """Return the file with which a program reads a release.
 
     Raises:
         PolicyError: RR278 for another program; RR512, RR513 for a release that the program cannot read.

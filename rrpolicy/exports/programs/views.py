@@ -37,7 +37,7 @@ def translated_views(
 
     A view has no order: the queries at the file's end have one.
 
-    Views and tables of `loaded` are omitted; `held` has columns of sets -> the table of set members.
+    Views and tables of `loaded` are omitted; `held` maps columns of sets to their table of set members.
     """
     orders: dict[str, exp.Order] = {}
     for statement in sqlglot.parse(text, read="duckdb"):

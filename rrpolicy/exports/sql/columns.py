@@ -167,7 +167,7 @@ class SqlColumn(Struct, frozen=True):
         return [*found]
 
     def _moments_of(self, texts: Sequence[str]) -> list[Point]:
-        """Return the codes of missing values that a column of such dates or times can hold."""
+        """Return the codes of missing values that a column of such dates or times can contain."""
         edge = self._instants(texts)[0]
         kind = "TIME" if isinstance(edge, time) else "TIMESTAMP" if isinstance(edge, datetime) else "DATE"
         found = [parse_moment(code, kind) for code in self.codes]
@@ -191,7 +191,7 @@ class SqlColumn(Struct, frozen=True):
 
     @property
     def _no_number(self) -> list[Sql]:
-        """Return SQL that is true if a column of numbers holds NaN, or a code of missing values."""
+        """Return SQL that is true for NaN, or a code of missing values, in a column of numbers."""
         nan = [] if self.dialect.nan is None else [self.dialect.nan(self._double)]
         return [*nan, *(exp.EQ(this=self._double, expression=number(code)) for code in self._numeric_codes)]
 

@@ -30,7 +30,7 @@ class Dialect(Struct, frozen=True):
     Attributes:
         nan: SQL that is true for NaN; None if there is no NaN.
         spelled_booleans: whether true and false are written as text, unlike in its exports.
-        collation: that distinguishes all texts; "" if texts are always compared by their characters.
+        collation: a collation that distinguishes all texts; "" if texts are always compared by their characters.
         pads: whether texts may compare equal although they differ, at least in trailing blanks.
         empty: whether an empty text is a text; if not, it is null.
         iso: whether a date or time in a column is compared with text as a date, not in the notation of a session or
@@ -67,7 +67,7 @@ class Dialect(Struct, frozen=True):
         return exp.cast(exp.Literal.string(str(value)), moment_type(value))
 
     def same(self, x: Sql, text: str) -> Sql:
-        """Return SQL that is true if a column holds a text, and false for others that a collation takes as equal."""
+        """Return SQL that is true for a text in a column, and false for others that a collation treats as equal."""
         if not self.pads:
             return exp.EQ(this=self.category(x), expression=self.text(text))
         ended = self.ended(x)  # trailing blanks count, too
@@ -82,7 +82,7 @@ class Dialect(Struct, frozen=True):
         return exp.Collate(this=exp.paren(x), expression=exp.var(self.collation)) if self.collation else x
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition that holds if a value is of another kind, and SQL that then ends the statement."""
+        """Return a condition that is true for a value of another kind, and SQL that then ends the statement."""
         del x, kind, message
         return None
 
@@ -121,7 +121,7 @@ class _MySql(Dialect, frozen=True):
         return exp.Cast(this=exp.Concat(expressions=[x, self.text("|")], safe=True), to=every)
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
-        """Return a condition, and a subquery of two rows, which is no valid value: no message can be given."""
+        """Return a condition, and a subquery of two rows, which is not a valid value: no message can be given."""
         del message
         told: Sql
         match kind:
@@ -156,7 +156,7 @@ class _Oracle(Dialect, frozen=True):
 
 
 class _Sqlite(Dialect, frozen=True):
-    """SQLite, where any column may hold values of any type."""
+    """SQLite, where any column may contain values of any type."""
 
     def stranger(self, x: Sql, kind: Kind, message: str) -> tuple[Sql, Sql] | None:
         """Return a condition, and an invalid JSON path: the engine's error repeats it."""

@@ -31,13 +31,13 @@ def unlisted_text(attribute: Attribute, codes: Collection[Value]) -> str:
 
 
 def unlisted_number(attribute: Attribute, codes: Collection[float]) -> int:
-    """Return the least whole number >= 0 that is no category and no code of a missing value."""
+    """Return the least whole number >= 0 that is neither a category nor a code of a missing value."""
     taken = {float(v) for v in attribute.domain or () if not isinstance(v, str)} | set(codes)
     return next(n for n in count() if float(n) not in taken)
 
 
 def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]) -> Point | None:
-    """Return a value in [low, high) that is no code of a missing value; None if not found.
+    """Return a value in [low, high) that is not a code of a missing value; None if not found.
 
     An end of None is unbounded.
     """
@@ -50,7 +50,7 @@ def value_inside(low: Point | None, high: Point | None, codes: Collection[Point]
 
 
 def value_outside_bins(edges: Sequence[Point | None], codes: Collection[Point]) -> Point | None:
-    """Return a value that is in no bin, and is no code of a missing value; None if not found."""
+    """Return a value that is in no bin, and is not a code of a missing value; None if not found."""
     least, most = edges[0], edges[-1]
     below: Iterator[Any] = iter(()) if least is None else (x for x in _nearby_points(least, -1) if x < least)  # type: ignore[operator]
     above: Iterator[Any] = iter(()) if most is None else (x for x in _nearby_points(most, 1) if x > most)  # type: ignore[operator]

@@ -109,7 +109,7 @@ class Case(Struct, frozen=True):
     """One test with its position.
 
     Attributes:
-        folder: that file names are relative to.
+        folder: the folder that file names are relative to.
     """
 
     name: str

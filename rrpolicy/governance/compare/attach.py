@@ -90,8 +90,8 @@ def vary_limits(
 ) -> AlternativesRecord | None:
     """Return the comparison of other limits of one requirement: the first one that has an effect.
 
-    Inherited keys cannot be varied. `findings` are in the order of the requirements; empty if no release satisfies the
-    policy unchanged. The result has no candidates if no limit affects the release; it is None if no limit can be
+    Inherited keys cannot be varied. `findings` are in the order of the requirements; empty if no release satisfies
+    the policy unchanged. The result has no candidates if no limit affects the release, and is None if no limit can be
     varied.
     """
     tried = []

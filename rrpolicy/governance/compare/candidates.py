@@ -38,7 +38,7 @@ class ExistingCandidate(Struct, frozen=True):
     """A plan with the results in its documents.
 
     Attributes:
-        plan: with the table from the caller, if given.
+        plan: the plan, with the table from the caller, if given.
         assessment: findings and utility, as written.
         table: whether its table is available; that of a release is only if the caller names it.
         release: digest of release.json; "" for a plan.
@@ -93,7 +93,7 @@ class Candidate(Struct, frozen=True):
     """One policy of a comparison.
 
     Attributes:
-        file: of the policy that it is made from, as the caller named it.
+        file: file of the policy that it is made from, as the caller named it.
         changed: options set by the caller: dotted key and value, as text.
         opened: the policy with its plugins; None if it is invalid.
         accepting: opens it with the derived statistics that it accepts; None if the file's acceptance applies to this
@@ -125,7 +125,7 @@ class Candidate(Struct, frozen=True):
 
 
 def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
-    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are no TOML."""
+    """Return the key and the values of `KEY=VALUE,VALUE`: TOML, or text for words that are not TOML."""
     key, sign, rest = text.partition("=")
     if not (key.strip() and sign and rest.strip()):
         expected = "KEY=VALUE,VALUE, such as privacy.0.threshold=1/2,1/3"

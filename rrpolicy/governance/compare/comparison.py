@@ -41,11 +41,11 @@ class CandidateResult(Struct, frozen=True):
     """A candidate and its results.
 
     Attributes:
-        policy: name and version, and digest; None if it is no valid policy.
+        policy: name, version and digest; None if it is not a valid policy.
         outcome: whether a release would pass; `fails` if it was planned and does not, `refused` if it was not planned.
-        findings: of each requirement, by its identity; other candidates' requirements included where they apply.
+        findings: identity of a requirement -> its finding; other candidates' requirements included where they apply.
         utility: the expected value at each gate, and the errors that are always measured, by identity.
-        expected_errors: of single marginals, as `plan` shows them.
+        expected_errors: errors of single marginals, as `plan` shows them.
         accept: the line under [release] that accepts its derived statistics, if the file does not.
         unmet: requirements of the first candidate, as its file states them, that it does not meet, and the values that
             it attains.
@@ -112,7 +112,7 @@ class ListedRequirement(Struct, frozen=True):
     """A requirement of a candidate, as the document contains it.
 
     Attributes:
-        requirement: with its limit.
+        requirement: the requirement with its limit.
         achieved: the number achieved.
         verdict: null without a limit.
         given: ids of the derived statistics that it is conditional on.
@@ -128,8 +128,8 @@ class ChangedOption(Struct, frozen=True):
     """An option set by the caller.
 
     Attributes:
-        key: of the policy.
-        value: as given.
+        key: key in the policy.
+        value: value as given.
     """
 
     key: str
@@ -142,15 +142,15 @@ class ListedCandidate(Struct, frozen=True):
     Attributes:
         candidate: its number, from 1.
         label: displayed name.
-        file: of the policy that it is made from.
+        file: file of the policy that it is made from.
         mechanism: its name.
         changed: options set by the caller.
-        policy: name, version and digest; null if it is no valid policy.
+        policy: name, version and digest; null if it is not a valid policy.
         outcome: whether a release would pass.
         records: null if it was not planned.
-        risks: of each requirement, by its identity.
+        risks: identity of a requirement -> its result.
         utility: the expected value at each gate, and the errors that are always measured, by identity.
-        expected_errors: of single marginals.
+        expected_errors: errors of single marginals.
         protection: null if it was not planned.
         unchanged: columns that are released exactly.
         usable: whether some one-way and some two-way table has a smaller error than equal shares.
@@ -211,7 +211,7 @@ class Recommendation(Struct, frozen=True):
 
     Attributes:
         candidate: its number among the candidates, from 1; None if no candidate can be recommended.
-        reason: with numbers.
+        reason: the reason, with numbers.
     """
 
     candidate: int | None
@@ -257,8 +257,8 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
     def front(self) -> tuple[int, ...]:
         """Return the Pareto front: the numbers, from 1, of passing candidates that no other one dominates.
 
-        A candidate dominates another if it is no worse in risk and error and better in one of them, by the displayed
-        numbers. A candidate without one of the numbers is not on the front.
+        A candidate dominates another if it is at least as good in risk and error, and better in one of them, by the
+        displayed numbers. A candidate without one of the numbers is not on the front.
         """
         points = {i: point for i, row in enumerate(self.rows, 1) if row.passes and (point := self.point(row))}
         return tuple(i for i, one in points.items() if not any(_dominates(other, one) for other in points.values()))

@@ -38,7 +38,7 @@ class ComparisonCriteria(Struct, frozen=True):
     """The criteria of a comparison.
 
     Attributes:
-        requirements: of all candidates, by identity.
+        requirements: requirements of all candidates, by identity.
         gates: likewise, with the plugins of the policy.
         shared: attributes that every policy releases with the same categories.
         first: requirements of the first candidate, as its file states them, each in words.
@@ -205,7 +205,7 @@ def _expectation_or_none(ask: Callable[[], Measure | None]) -> Measure | None:
 
 
 def _mean_measure(each: Sequence[Measure | None]) -> Measure | None:
-    """Return the mean of all; None if there are no values, or one is unknown.
+    """Return the mean of all values; None if there are no values, or one is unknown.
 
     Draws of different marginals share their bits, so that the standard error of the mean is at most the mean of theirs.
     """

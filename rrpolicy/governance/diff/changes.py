@@ -86,8 +86,8 @@ class FileLine(Struct, frozen=True):
 
     Attributes:
         file: path as the user wrote it.
-        line: from 1.
-        column: from 1, in characters.
+        line: number of the line, from 1.
+        column: number of the first character, from 1.
     """
 
     file: str
@@ -154,7 +154,7 @@ class PolicyChange(Struct, frozen=True):
 
     @property
     def announced(self) -> bool | None:
-        """Return whether a required announcement exists; None if none is required."""
+        """Return whether a required announcement exists; None if no announcement is required."""
         return self.problem is None if self.effect.announced else None
 
 
@@ -179,8 +179,8 @@ class NumberChange(Struct, frozen=True):
 
     Attributes:
         of: a requirement or a utility gate by its identity, or the attributes of a marginal.
-        before: under the old policy, with its standing; None if it is not known.
-        effect: effect of the change; for an error the two numbers determine it, for an unknown number it is None.
+        before: the number under the old policy, with its standing; None if unknown.
+        effect: effect of the change: for an error the two numbers determine it, for an unknown number it is None.
         given_before: ids of the derived statistics that the number before is conditional on.
         given_after: likewise for the number after.
     """
@@ -213,7 +213,7 @@ class ImpactBasis(StrEnum):
 
 
 class ReleaseOutcome(Struct, frozen=True):
-    """Whether a release passes under a policy, as far as it was computed.
+    """The result of a release under a policy, as far as it was computed.
 
     Attributes:
         passed: None if data are needed to decide.
@@ -265,7 +265,7 @@ class DiffedPolicy(Struct, frozen=True):
     """One of the two policies, as displayed.
 
     Attributes:
-        file: as the caller named it, such as `main:policies/x.toml`.
+        file: the file as the caller named it, such as `main:policies/x.toml`.
         governance: digest of declarations and approvals.
         release: digest of release.json, of the release that the policy was read from; None if it was read from a file.
     """
@@ -298,7 +298,7 @@ class DataOnlyChange(JsonDocument, Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """Return the digest of the statement, by which an attestation names it."""
+        """Return the digest of the statement, with which an attestation identifies it."""
         return digest(canonical(record(self, without={"id"})))
 
 

@@ -85,7 +85,7 @@ def _next_minor_version(version: str) -> str:
 
 
 RENAMED = 0.5
-"""Minimum similarity by which a new policy counts as the successor of a removed one."""
+"""Minimum similarity at which a new policy counts as the successor of a removed one."""
 
 
 def compare(  # noqa: PLR0917 those of `rrpolicy.diff`

@@ -38,7 +38,7 @@ class DiffInput(Struct, frozen=True):
     """One policy to compare.
 
     Attributes:
-        file: as the caller named it.
+        file: the file as the caller named it.
         tree: the file merged with its baselines; None for a loaded policy.
         extends: the baselines that it extends, relative to its folder, the nearest first.
         moved: the folder that its files were read from, and its name in places.

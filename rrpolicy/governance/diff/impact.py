@@ -40,7 +40,7 @@ class _PolicyNumbers(Struct, frozen=True):
     """Numbers of one policy.
 
     Attributes:
-        findings: of each requirement of either policy, by its identity.
+        findings: findings on the requirements of either policy, by identity.
     """
 
     outcome: ReleaseOutcome

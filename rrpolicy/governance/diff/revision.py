@@ -40,7 +40,7 @@ class Revision(Struct, frozen=True):
     """A commit of the repository of the working directory.
 
     Attributes:
-        named: as the caller named it.
+        named: the commit as the caller named it.
         repository: the top of the work tree.
     """
 
@@ -171,9 +171,9 @@ class Revision(Struct, frozen=True):
 
 
 def _object_sizes(answer: bytes) -> Iterator[int]:
-    """Yield the size of each requested object; 0 if it is no object.
+    """Yield the size of each requested object; 0 if it is not an object.
 
-    For a broken link git prints an additional line, which begins with no object id.
+    For a broken link git prints an additional line, which does not begin with an object id.
     """
     for line in answer.decode(errors="replace").splitlines():
         parts = line.rsplit(" ", 2)
@@ -197,7 +197,7 @@ def _split_files(names: list[str], answer: bytes) -> Iterator[tuple[str, bytes]]
 
 
 def _referenced_files(name: str, content: bytes) -> Iterator[str]:
-    """Yield the files that a policy names, relative to the top of the repository; nothing if the file is no policy."""
+    """Yield the files that a policy names, relative to the top of the repository; nothing for another file."""
     if not is_policy(content):
         return
     try:

@@ -69,7 +69,7 @@ def _resolve_hash(entry: str, known: Iterable[str], whose: str, hint: str) -> st
 
 
 def recall(ledger: Path, entry: str, reason: str, by: str, replaced_by: str | None = None) -> str:
-    """Record that a release is no longer to be used; it counts as before. Return the added entry's hash.
+    """Record that a release must no longer be used; it counts as before. Return the added entry's hash.
 
     `entry` and `replaced_by` are hashes of releases' entries, or unique beginnings of them.
     """

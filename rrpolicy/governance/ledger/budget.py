@@ -119,7 +119,7 @@ class _Term(Struct, frozen=True):
     """Origin of an entry of the budget.
 
     Attributes:
-        promise: an earlier requirement; None if it is the policy's.
+        promise: the earlier requirement; None if it is the policy's.
     """
 
     model: str

@@ -37,7 +37,7 @@ class ReleaseComponent(Struct, frozen=True):
     """Parts of a release that composition uses.
 
     Attributes:
-        channel: as published.
+        channel: the channel as published.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
         series: id shared by releases that draw a person's value with the same noise; None for an independent draw.
     """

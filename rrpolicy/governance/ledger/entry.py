@@ -28,7 +28,7 @@ def entry_date() -> str:
 
 
 def _check_requirement(documents: tuple[Mapping[str, Json], ...]) -> None:
-    """Refuse documents that are no requirements.
+    """Refuse documents that are not requirements.
 
     Raises ValueError.
     """
@@ -99,22 +99,22 @@ class ReleaseEntry(FollowingEntry, frozen=True):
         draw: id that distinguishes this draw from others of the same policy; see
             `rrpolicy.planning.ledger_account.draw_id`. None for a bundle that was entered later.
         policy_digest: SHA-256 of the resolved policy.
-        population: that the policy declares; None if not declared.
+        population: the population that the policy declares; None if not declared.
         overlap: relation of its people to those of earlier releases, as the policy declares.
-        max_records: per unit.
+        max_records: the maximum number of records per unit.
         channel: its public description.
         domains: attribute -> digest of its categories in their order; None for a column without listed categories.
         data: table -> digest of its released rows.
         derived: ids of the statistics of the table that the release discloses.
         guarantees: one for each requirement.
         uncomposed: reason for the release although no rule composes it with earlier ones; None if a rule exists.
-        series: that it belongs to; None without a series.
+        series: the series that it belongs to; None without a series.
         different_values: the maximum number of different values of an attribute per person in a series, as the policy
             declares; None if not declared.
         budget: joint requirements on all releases of these people in the policy, as documents. None for a release that
             was entered by an earlier version.
         unstated: the policy states no budget, so that every requirement belongs to it.
-        replaces: hash of the entry of the release that it corrects; None if it is no correction.
+        replaces: hash of the entry of the release that it corrects; None if it corrects none.
         date: the day on which it was entered.
     """
 
@@ -209,8 +209,8 @@ class LedgerBudgetEntry(FollowingEntry, frozen=True):
     """Joint requirements on all releases of a population. The last entry for a population applies.
 
     Attributes:
-        population: as policies name it; None: for releases of any population.
-        requirements: as documents.
+        population: the population as policies name it; None: for releases of any population.
+        requirements: the requirements, as documents.
         reason: reason for raising it, or for entering the population; None for a budget entered before any release.
         by: the person who decided it; None likewise.
     """
@@ -269,14 +269,15 @@ def encode_entry(entry: Entry) -> bytes:
 
 
 def entry_hash(line: bytes) -> str:
-    """Return the hash by which the next entry names this one."""
+    """Return the hash with which the next entry refers to this one."""
     return digest(line)
 
 
 def decode_entry(line: bytes, where: str) -> Entry:
     """Decode an entry.
 
-    `where` is its position, for messages. Raises ValueError if it is no entry, or is not in the form of `encode_entry`.
+    `where` is its position, for messages. Raises ValueError if it is not an entry, or is not in the form of
+    `encode_entry`.
     """
     document = read_object(line, where)
     kind = document.get("kind")

@@ -42,9 +42,9 @@ class JointRequirement(Struct, frozen=True):
     Attributes:
         whose: displayed name of the release, or of the ledger's budget, that states it.
         population: the people covered; None if no population is named.
-        requirement: as a document.
-        stated: whether a budget states it; else a single release guaranteed it, and it holds jointly if a composition
-            rule applies.
+        requirement: the requirement, as a document.
+        stated: whether a budget states it; else a single release guaranteed it, and it applies jointly if a
+            composition rule applies.
     """
 
     whose: str
@@ -70,11 +70,11 @@ class JointRequirement(Struct, frozen=True):
 
 
 class Acceptance(Struct, frozen=True):
-    """Who accepted the violation of a joint requirement.
+    """A recorded acceptance of a violated joint requirement.
 
     Attributes:
         by: the person.
-        reason: why.
+        reason: the reason for the acceptance.
     """
 
     by: str | None
@@ -85,11 +85,11 @@ class UnmetJointRequirement(Struct, frozen=True):
     """A joint requirement that releases violate, or that the ledger cannot decide.
 
     Attributes:
-        promise: with the name of its origin.
-        requirement: in words.
+        promise: the requirement, with the name of its origin.
+        requirement: the requirement in words.
         entry: hash of the release's entry that first violates it.
         release: displayed name of that release.
-        finding: of that release and all earlier ones of these people together; None if undecided.
+        finding: the finding on that release and all earlier ones of these people together; None if undecided.
         undecided: reason why it is undecided; None if decided.
         accepted: the later budget entry that accepted the violation, with a reason; None if not accepted.
     """

@@ -1,7 +1,7 @@
 """The ledger's file: read as untrusted input, and written atomically, longer by one entry or unchanged.
 
-A writer holds the lock while it reads, decides and writes, so that two releases never follow the same entry on one
-machine. The longer file replaces the shorter one by renaming: a full disk or a kill leaves the old one intact.
+A writer keeps the file locked while it reads, decides and writes, so that two releases never follow the same entry on
+one machine. The longer file replaces the shorter one by renaming: a full disk or a kill leaves the old one intact.
 
 On a git server a line counts once it is on the branch; two successors of a line cannot both be pushed. git's transport
 is used with the repository's settings for the server and credentials: it is only for your own clone. Nothing in the

@@ -78,7 +78,7 @@ class PresenceGroup(Struct, frozen=True):
     """People who are in the same releases.
 
     Attributes:
-        channel: of these releases together.
+        channel: the joint channel of these releases.
         people: their number, or the table if they are all its people.
     """
 
@@ -90,7 +90,7 @@ class JointReleases(Struct, frozen=True):
     """Releases of the same people together.
 
     Attributes:
-        groups: of people; the weakest result of any group applies to all.
+        groups: groups of people; the weakest result of any group applies to all.
         composed: the channel of linked rows, if all releases are of one table.
     """
 
@@ -142,7 +142,7 @@ def combine_releases(
     earlier: Sequence[ReleaseEntry],
     original: Original | int,
 ) -> JointReleases:
-    """Return the joint releases for each group of people who are in the same of them.
+    """Return the joint releases for each group of people who are in the same releases.
 
     Each part has a composition rule; the last is the new one, whose people `declared` and `original` describe.
     """

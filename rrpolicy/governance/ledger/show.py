@@ -45,7 +45,7 @@ class ReleaseFate(Struct, frozen=True):
     """Outcome of a release.
 
     Attributes:
-        digest: of release.json; None if its bundle is not known to have appeared.
+        digest: digest of release.json; None if its bundle is not known to have appeared.
         recall: None if it was not recalled.
         replaced_by: hash of the entry of the release to use in its place; None if there is no replacement.
     """
@@ -80,9 +80,9 @@ class ListedBudget(Struct, frozen=True):
     """The budget of a population.
 
     Attributes:
-        requirements: of all releases together.
-        date: from which it applies.
-        reason: for raising it.
+        requirements: requirements on all releases together.
+        date: the day from which it applies.
+        reason: the reason for raising it.
         by: the person who decided it.
     """
 
@@ -103,7 +103,7 @@ class ListedPolicy(Struct, frozen=True):
     Attributes:
         name: its name.
         version: its version.
-        digest: of its content.
+        digest: digest of its content.
     """
 
     name: str
@@ -117,7 +117,7 @@ class ListedRecall(Struct, frozen=True):
     Attributes:
         date: the day.
         by: the person who decided it.
-        reason: why.
+        reason: the reason for the recall.
     """
 
     date: str
@@ -130,21 +130,21 @@ class ListedRelease(Struct, frozen=True):
 
     Attributes:
         entry: hash of its entry.
-        label: of the release.
+        label: label of the release.
         records: their number.
-        overlap: of its people with those of earlier releases.
+        overlap: the relation of its people to those of earlier releases.
         series: name of its series.
-        different_values: of a series, the number of people with other values than before.
+        different_values: in a series, the number of people with other values than before.
         outcome: released, withdrawn, recalled, replaced, or open: unknown whether the bundle appeared.
-        guarantees: of the release by itself.
+        guarantees: guarantees of the release by itself.
         earlier: number of earlier releases that may contain the same people.
         alone: its bounds by itself; null if unknown.
         together: its bounds together with those; null if no rule composes them.
-        unruled: why no rule applies; null if one does.
-        uncomposed: why the policy releases it although no rule composes it.
-        date: on which it was entered.
-        digest: of release.json; null if its bundle is not known to have appeared.
-        budget: that its policy states.
+        unruled: the reason for which no composition rule applies; null if one does.
+        uncomposed: the policy's reason for the release although no rule composes it.
+        date: the day on which it was entered.
+        digest: digest of release.json; null if its bundle is not known to have appeared.
+        budget: the budget that its policy states.
         recalled: its recall.
         replaced_by: hash of the entry of the release to use in its place.
     """
@@ -201,8 +201,8 @@ class ListedPopulation(Struct, frozen=True):
 
     Attributes:
         population: its name; null for releases without one.
-        budget: that applies to it.
-        releases: in their order.
+        budget: the budget that applies to it.
+        releases: its releases in their order.
     """
 
     population: str | None
@@ -215,7 +215,7 @@ class ListedLedger(Struct, frozen=True):
 
     Attributes:
         head: hash of the last entry.
-        populations: with their releases.
+        populations: populations with their releases.
         unkept: joint requirements that the releases violate or leave undecided.
     """
 

@@ -32,7 +32,7 @@ class VerifiedLedger(Struct, frozen=True):
 
     Attributes:
         head: hash of the last entry.
-        bundles: that were found in it.
+        bundles: the bundles that were found in it.
         unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
     """
 
@@ -99,9 +99,9 @@ class RecalledRelease(Struct, frozen=True):
 
     Attributes:
         entry: hash of its entry.
-        date: of the recall.
+        date: the day of the recall.
         by: the person who decided it.
-        reason: why.
+        reason: the reason for the recall.
         replaced_by: hash of the entry of the release to use in its place.
     """
 
@@ -121,9 +121,9 @@ class LedgerVerification(Struct, frozen=True):
         entries: their number.
         releases: their number.
         open: releases without a recorded outcome.
-        bundles: that were found in it.
+        bundles: the bundles that were found in it.
         unkept: joint requirements that its releases violate, with an acceptance, or that are undecided.
-        recalled: releases that are no longer to be used.
+        recalled: recalled releases, which must no longer be used.
     """
 
     schema: ClassVar[str] = "rrpolicy.ledger-verification/1"

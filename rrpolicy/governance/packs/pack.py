@@ -31,7 +31,7 @@ class BaselinePack(Struct, frozen=True):
         title: its subject, in a sentence.
         asks: its requirements on a policy that extends it, in a line.
         sources: references.
-        digest: of its bytes, as in audit/ of a release if the file was not changed.
+        digest: digest of its bytes, as in audit/ of a release if the file was not changed.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("text",)

@@ -40,10 +40,10 @@ class Generalised:
     """The chosen generalisation.
 
     Attributes:
-        channel: that releases it.
-        levels: for each attribute the number of its level in the hierarchy.
+        channel: the channel that releases it.
+        levels: for each attribute, the number of its level in the hierarchy.
         choice: the node with its classes.
-        nodes: of the lattice.
+        nodes: number of nodes of the lattice.
         tested: nodes whose classes were counted.
     """
 
@@ -73,7 +73,7 @@ def full_domain(  # noqa: PLR0917 what a search is
         budget: nodes whose classes may be counted; None for no limit.
 
     Raises:
-        RequirementError: RR105 if there is none, or none within the budget.
+        RequirementError: RR105 if no generalisation is found, at all or within the budget.
     """
     most = int(goal.suppression * original.records)
     tests = class_tests(task.requirements, task.policy, attributes, suppressing=most > 0)
@@ -108,7 +108,7 @@ def full_domain(  # noqa: PLR0917 what a search is
 def with_few_suppressed(  # noqa: PLR0917 what a search is
     task: Task, original: Original, attributes: Sequence[Recoded], goal: Goal, build: Build, loss: float
 ) -> Generalised | None:
-    """Return a generalisation that a few suppressed records make much finer; None if none is found.
+    """Return a generalisation that a few suppressed records make much finer; None if no such one is found.
 
     Only `NODE_BUDGET` nodes are tested, so that a finer one may exist.
 
@@ -118,7 +118,7 @@ def with_few_suppressed(  # noqa: PLR0917 what a search is
         attributes: the class-defining ones.
         goal: the loss, with the share of records that may be suppressed.
         build: makes the channel from axes of these attributes.
-        loss: without suppressed records.
+        loss: the loss without suppressed records.
     """
     if int(goal.suppression * original.records) == 0 or loss <= 0:
         return None
@@ -133,10 +133,10 @@ def certainty_loss(channel: Product, original: Original, attributes: Sequence[Re
     """Return the loss `ncp` of a partition, as `Loss` computes it of a node.
 
     Args:
-        channel: with one axis of these attributes.
+        channel: a channel with one axis of these attributes.
         original: the table.
         attributes: the class-defining ones.
-        goal: with the weights.
+        goal: the goal, with the weights.
     """
     names = tuple(a.attribute.name for a in attributes)
     axis = next(axis for axis in channel.axes if axis.attributes == names)
@@ -176,7 +176,8 @@ def infeasible_error(
 ) -> RequirementError:
     """Return the error with the requirements that fail at the coarsest node, and a remedy.
 
-    `failing` are models that an assessor of the whole channel decides; `said` has the values that they achieve there.
+    `failing` are models that an assessor of the whole channel decides; `said` returns the values that they achieve
+    there.
     """
     nodes, records, most = len(np.ravel(search.loss.bounds())), search.tables.records, search.most
     stands = (

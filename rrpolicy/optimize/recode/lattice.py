@@ -1,13 +1,13 @@
 """The best node of a generalisation lattice: the least loss among those that satisfy every requirement.
 
-A *monotone* requirement that holds at a node holds at every coarser one: without suppression for all, with suppression
-only for k-anonymity and distinct l-diversity (Incognito: LeFevre, DeWitt, Ramakrishnan 2005). One test then decides a
-whole corner of the lattice, and chains between undecided nodes are bisected. Other requirements are tested at every
-node that the monotone ones leave. Nodes are visited in the order of a bound of their loss, so that the search ends
-where nothing can be better. Ties go to the node of the least height, then to the first in order.
+A *monotone* requirement that is met at a node is met at every coarser one: without suppression for all, with
+suppression only for k-anonymity and distinct l-diversity (Incognito: LeFevre, DeWitt, Ramakrishnan 2005). One test
+then decides a whole corner of the lattice, and chains between undecided nodes are bisected. Other requirements are
+tested at every node that the monotone ones leave. Nodes are visited in the order of a bound of their loss, so that
+the search ends where nothing can be better. Ties go to the node of the least height, then to the first in order.
 
 With suppression, classes that fail are released as `*`; as the rest is then another release, it is tested again until
-all hold. A node fails if more records are suppressed than may be.
+all are met. A node fails if more records are suppressed than permitted.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class ClassTest(Struct, frozen=True):
     """A requirement on classes, whose attributes have places.
 
     Attributes:
-        name: for messages.
+        name: name for messages.
         rule: the requirement; only Mondrian uses its `peaks`. People without records are in no class.
         joint: the place of the sensitive attribute whose histograms it reads; None for the sizes of classes.
-        monotone: whether it holds of every coarser node, failing classes suppressed as far as they may be.
-        concerned: (place of an attribute, category): only classes whose group of it holds the category need to satisfy.
+        monotone: whether every coarser node meets it as well, failing classes suppressed as far as permitted.
+        concerned: (position of an attribute, category): only classes whose group of it contains the category need to
+            satisfy it.
     """
 
     name: str
@@ -59,8 +60,8 @@ class Choice:
     """A node and its release.
 
     Attributes:
-        node: for each attribute the place of its level.
-        loss: of the node.
+        node: for each attribute, the position of its level.
+        loss: loss of the node.
         table: its classes.
         kept: (classes,) those that are not suppressed.
     """
@@ -85,9 +86,9 @@ class Choice:
 class LatticeSearch:
     """A search for the best node: of least loss among those that satisfy every test, with `most` records suppressed.
 
-    `accept` is a final check of a node that would be the best so far, which no test of classes can replace; `lasting`:
-    acceptance of a node implies that of every coarser one, and nothing is suppressed. `budget` is the number of nodes
-    whose classes may be counted, None for no limit; the best of those is then returned.
+    `accept` is a final check of a node that would be the best so far, which no test of classes can replace;
+    `lasting`: acceptance of a node implies that of every coarser one, and nothing is suppressed. `budget` is the
+    number of nodes whose classes may be counted, None for no limit; the result is the best of those.
     """
 
     tables: LatticeTables
@@ -158,7 +159,7 @@ class LatticeSearch:
         return all(bool(one(*whole).all()) for one in asked)
 
     def _decide(self, node: Node, state: npt.NDArray[np.int8]) -> bool:
-        """Determine whether monotone requirements hold at a node, bisecting a chain of undecided nodes above it."""
+        """Determine whether monotone requirements are met at a node, bisecting a chain of undecided nodes above it."""
         monotone = [test for test in self.tests if test.monotone]
         if not monotone and not self.lasting:
             state[...] = _HOLDS

@@ -24,7 +24,7 @@ class Recoded(Struct, frozen=True):
     """A class-defining attribute.
 
     Attributes:
-        attribute: with its domain.
+        attribute: the attribute with its domain.
         levels: the group of each category at each level; the last one is a single group.
         chosen: the numbers of the levels that may be chosen, increasing.
     """
@@ -44,9 +44,9 @@ class Goal(Struct, frozen=True):
 
     Attributes:
         loss: minimised over satisfying nodes.
-        weights: for each attribute its weight in `ncp`; not all 0.
+        weights: for each attribute, its weight in `ncp`; not all 0.
         suppression: the share of records that may be suppressed, below 1.
-        place: of the policy's entry, for errors.
+        place: the place of the policy's entry, for errors.
     """
 
     loss: LossName
@@ -64,7 +64,7 @@ def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
     """Return an attribute with its levels: its hierarchy's, and `*` above them if they do not end in one group.
 
     Args:
-        attribute: with its domain; an insensitive one is released unmodified.
+        attribute: the attribute with its domain; an insensitive one is released unmodified.
         pinned: the level that the policy requires.
     """
     domain = attribute.domain or ()
@@ -78,11 +78,11 @@ def recoded(attribute: Attribute, pinned: int | None = None) -> Recoded:
 def axes_at(
     attributes: Sequence[Recoded], node: Sequence[int], suppressed: Sequence[Sequence[int]] | None = None
 ) -> tuple[Recode, ...]:
-    """Return the axes of a node: one a quasi-identifier, or one for all if suppression is permitted.
+    """Return the axes of a node: one per quasi-identifier, or one for all if suppression is permitted.
 
     Args:
         attributes: the class-defining ones.
-        node: for each the position of its level among those that may be chosen.
+        node: for each attribute, the position of its level among those that may be chosen.
         suppressed: classes that are released as `*`, as positions of groups; None without suppression.
     """
     levels = [a.levels[a.chosen[place]] for a, place in zip(attributes, node, strict=True)]

@@ -6,7 +6,7 @@ parts one level below, all of them at once; a category without order or hierarch
 none. Nothing is random: ties go to the attribute that comes first, and to the lower cut.
 
 All requirements are tested on the parts of a cut together with the rest of the table, so that comparisons with the
-whole (t-closeness) use the whole release. At the end a box is narrowed to its occupied categories, which changes no
+whole (t-closeness) use the whole release. Finally a box is narrowed to its occupied categories, which changes no
 class.
 
 References:
@@ -71,7 +71,7 @@ class MondrianAttribute:
 
     @property
     def ordered(self) -> CategoryGroup:
-        """Return the categories that have an order: none of a nominal attribute, and not those of missing values."""
+        """Return the categories that have an order: () for a nominal attribute; never those of missing values."""
         attribute = self.attribute
         if attribute.scale == "nominal" and attribute.bins is None:
             return ()
@@ -96,8 +96,8 @@ class MondrianAttribute:
     def around(self, group: CategoryGroup, occupied: set[int]) -> GroupParts:
         """Return a cut of a group that leaves all occupied categories in one part, as narrow as possible; or no cut.
 
-        A range keeps the categories between its outermost occupied ones, a group of a hierarchy the part that holds
-        them all, if one does.
+        A range keeps the categories between its outermost occupied ones, a group of a hierarchy the part that
+        contains them all, if one does.
         """
         if set(group) <= set(self.ordered):
             first, last = (group.index(c) for c in (min(occupied), max(occupied)))

@@ -1,7 +1,7 @@
 """Equivalence classes at every node of a generalisation lattice, rolled up from counts: rows are never read again.
 
 A node is the level of its hierarchy at which each attribute is released. The classes of a node are the sums of the
-classes of any finer one; the smallest finer table that is still held is taken.
+classes of any finer one; the smallest finer table that is still in memory is taken.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Node: TypeAlias = tuple[int, ...]
 """For each attribute the position of its level among those that may be chosen."""
 
 _HELD = 1 << 22
-"""The most cells of all tables that are held for rolling up."""
+"""The most cells of all tables in memory for rolling up."""
 _SPARSE = 4
 """The number of cells per cell of the finer table above which a table is sorted, not spread out."""
 
@@ -92,7 +92,7 @@ class Table:
     """The classes of one node.
 
     Attributes:
-        node: of the classes.
+        node: the node of the classes.
         codes: (classes, attributes) group of each attribute.
         n: (classes,) records; all > 0, except for classes that only a population has.
         joints: one for each sensitive attribute.

@@ -70,14 +70,14 @@ def allocate(
     """Choose retention probabilities that satisfy every requirement of a task at once.
 
     Args:
-        channel: with every axis in its place; of its open axes only the blocks matter.
+        channel: the channel with every axis in its place; of its open axes only the blocks matter.
         solved: attributes on retention axes whose parameter is open; at least one.
         task: the requirements with their assessors, and the table or only N.
         optimal: those of least expected error (Guo, Ying, Wu 2011, Problem 1); else one retention probability for all
             (Ikarashi et al. 2014, Algorithms 1-3).
         workload: the marginals whose error counts; empty for the whole table.
         digits: decimals that keep probabilities are rounded down to.
-        starts: of the search; the first is the common retention probability.
+        starts: number of starts of the search; the first is the common retention probability.
 
     Raises:
         PolicyError: RR255 if more than N is needed and only N is given.

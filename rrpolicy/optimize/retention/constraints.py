@@ -1,8 +1,8 @@
 """Constraints as functions of retention probabilities, and feasible points of those that are not monotone.
 
-The probability of reading a value correctly may fail as more is retained and as less is: randomising quasi-identifiers
-lowers it, randomising the value itself does not. Feasible points are then found by search, not by bisection. A point
-that is found is feasible; finding none is no proof that there is none.
+The probability of reading a value correctly may fail as more is retained and as less is: randomising
+quasi-identifiers lowers it, randomising the value itself does not. Feasible points are then found by search, not by
+bisection. A point that is found is feasible; if none is found, one may still exist.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class CachedConstraints:
         if self._slope is None or self._slope[0] != rho.tobytes():
             self.jacobians += 1
             p = self.keep(rho)
-            self._slope = None  # as large as all constraints: let go of the one before first
+            self._slope = None  # as large as all constraints: release the memory of the previous one first
             parts = [np.atleast_2d(c.jacobian(p)) for c in self.problem.constraints]
             self._slope = rho.tobytes(), parts[0] if len(parts) == 1 else np.concatenate(parts)
         g = np.clip(self.raw(rho)[working], KNEE, HUGE)
@@ -107,7 +107,7 @@ HALVINGS = 40
 def largest_feasible_common(counted: CachedConstraints) -> float:
     """Return the largest feasible common retention, among levels and, between two of them, by bisection.
 
-    Raises `RequirementError` (RR102) if none of the levels holds.
+    Raises `RequirementError` (RR102) if none of the levels is feasible.
     """
     size = len(counted.sizes)
     if not counted.over(np.ones(size)):

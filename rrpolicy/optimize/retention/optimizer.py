@@ -83,7 +83,7 @@ def raise_to_limit(
 ) -> tuple[Array, tuple[Fraction, ...], float]:
     """Raise an upper bound's solution towards the exact limit: scale all log retentions by one factor, by bisection.
 
-    The requirements hold at `keep`. Each step calls the assessors once, and they are slow if a bound was needed.
+    The requirements are met at `keep`. Each step calls the assessors once, and they are slow if a bound was needed.
     Returns retentions, keep probabilities and the factor in (0, 1].
     """
     low, high, found = 0.0, 1.0, (rho, keep)
@@ -252,7 +252,7 @@ def _descend(
         working = np.union1d(working, largest).astype(np.int64)
         rho = _slsqp(problem, counted, rho, working, (least, accuracy))
     inside = _make_feasible(counted, rho, safe)
-    if np.abs(inside / rho - 1).max() > FINE:  # the search ended where nothing holds: once more, from where all does
+    if np.abs(inside / rho - 1).max() > FINE:  # the search ended at an infeasible point: once more, from a feasible one
         again = _make_feasible(counted, _slsqp(problem, counted, inside, working, (least, accuracy)), safe)
         inside = min(inside, again, key=problem.objective.value)
     return _LocalSolution(inside, problem.objective.value(inside), EvaluationCount(counted.values, counted.jacobians))

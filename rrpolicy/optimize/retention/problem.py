@@ -97,13 +97,13 @@ class Allocation(Struct, frozen=True):
 
     Attributes:
         variables: the unknown retention probabilities; attributes of one category are left out.
-        objective: to minimise.
+        objective: the expected error to minimise.
         constraints: every requirement, a function of the keep probabilities of the variables, in their order.
         feasible: whether the assessors accept exact keep probabilities; they alone decide.
         digits: decimals of the released keep probabilities.
-        floor: for RR102: the requirements' values as all retentions go to 0, remedies, and the place of the first that
-            fails.
-        place: of the requirements in the policy, for RR102 if none fails by itself.
+        floor: for RR102: the requirements' values as all retentions go to 0, remedies, and the place of the first
+            that fails.
+        place: the place of the requirements in the policy, for RR102 if no requirement fails by itself.
     """
 
     variables: tuple[RetentionVariable, ...]
@@ -139,12 +139,12 @@ class AllocationSolution(Struct, frozen=True):
         keep: (variables,) exact, rounded down; of the largest block if there are blocks.
         unrounded: (variables,) keep probabilities before rounding.
         retention: (variables,) retention probabilities before rounding.
-        objective: at the unrounded solution.
+        objective: the objective at the unrounded solution.
         starts: number of starts of the search.
         agreed: number of starts that ended at this objective.
-        evaluations: of each start.
+        evaluations: number of evaluations of each start.
         active: names of the requirements that limit the solution.
-        pulled_back: the factor for all retentions before rounding so that every requirement holds; mostly 1.
+        pulled_back: the factor for all retentions before rounding so that every requirement is met; mostly 1.
         raised: the factor for the logarithms of the retentions of a search on an upper bound, towards the exact limit;
             1 if there was none.
         common: (variables,) keep probabilities of the best common retention, rounded down; None if unknown.

@@ -29,8 +29,8 @@ def workload_problems(workload: Sequence[Marginal], policy: Policy, randomised: 
     """Return problems of a workload (RR237): attributes that are not released, or missing ones.
 
     Args:
-        workload: as `[mechanism] workload` states it; empty for the whole table.
-        policy: for the released attributes and the places.
+        workload: the marginals of `[mechanism] workload`; empty for the whole table.
+        policy: the policy, for the released attributes and the places.
         randomised: attributes that are randomised; each must be in a marginal.
     """
     released = {a.name for a in policy.released if a.categorical}

@@ -20,7 +20,7 @@ from rrpolicy.policy.tree.problems import short_toml
 
 DROPPED_ROLES = ("identifier", "excluded")
 URI_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
-"""The beginning of a uri that is no path."""
+"""The beginning of a uri that is not a path."""
 
 
 class _ComparedKey(Struct, frozen=True):
@@ -28,10 +28,10 @@ class _ComparedKey(Struct, frozen=True):
 
     Attributes:
         key: dotted, such as `attributes.age.bins`.
-        column: that has the key; None for keys outside of columns.
+        column: the column that has the key; None for keys outside of columns.
         old: the baseline's value, if it states one.
         new: the policy's, if it states one.
-        above: the policy's table that holds the key, or would.
+        above: the policy's table of the key, even if the key is missing there.
         named: the baseline has the column, too; outside of columns, the baseline locates its data.
     """
 
@@ -210,7 +210,7 @@ def _weakenings(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, 
 
 
 def _value_changes(one: _ComparedKey, rule: DirectionRule) -> Iterator[tuple[Node, str]]:
-    """Yield a problem if a value is not the baseline's; in a table that the baseline reads, also if none is stated."""
+    """Yield a problem if a value is not the baseline's, or is missing in a table that the baseline reads."""
     old, new = one.old, one.new
     if old is not None and (new is None or not _same_value(old, new, rule)):
         yield new or one.above, f"has another {one.told} than the baseline"

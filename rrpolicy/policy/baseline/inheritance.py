@@ -29,7 +29,7 @@ class MergedPolicy(Struct, frozen=True):
     Attributes:
         root: the merged tree; each node keeps the place in the file that it came from.
         relaxable: keys that a policy that extends this one may relax; None if it extends none and states none.
-        complete: every baseline could be read, so what is missing is really missing.
+        complete: every baseline could be read, so that a missing value is really missing.
         baselines: the files that it extends, the nearest first.
     """
 

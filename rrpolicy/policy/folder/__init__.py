@@ -1,1 +1,1 @@
-"""The folder that holds a policy: the files that it may name, its git commit, and uris of tables of counts."""
+"""The folder of a policy: the files that it may name, its git commit, and uris of tables of counts."""

@@ -1,8 +1,8 @@
 """The files that a policy may name, the git repository that they are in, and uris of tables of counts.
 
-A policy is no program, and reads nothing else by itself. git is not run: in a folder from an untrusted source its
+A policy is not a program, and reads nothing else by itself. git is not run: in a folder from an untrusted source its
 settings can name programs to start. A table of distinct rows with counts has a uri such as `counts:n:people.parquet`:
-n is the count of each row. Only the uri states it. It is no part of a policy's digest: a release is the same from
+n is the count of each row. Only the uri states it. It is not part of a policy's digest: a release is the same from
 records and from their counts.
 """
 
@@ -50,7 +50,7 @@ def head_commit(folder: Path) -> str | None:
 
 
 def blob_id(content: bytes, of: str) -> str:
-    """Return git's id of a file: it equals `git rev-parse COMMIT:path` if the commit holds these bytes.
+    """Return git's id of a file: it equals `git rev-parse COMMIT:path` if the commit contains these bytes.
 
     The length of the commit `of` determines the digest that the repository uses.
     """
@@ -70,7 +70,7 @@ def _git_folder(dot: Path) -> Path:
 
 
 def _resolve_ref(text: str, own: Path, shared: Path, depth: int) -> str | None:
-    """Return the commit that HEAD or a ref holds, by name or by number."""
+    """Return the commit of HEAD or of a ref, by name or by number."""
     if _COMMIT.fullmatch(text):
         return text
     word, _, name = text.partition(": ")
@@ -98,7 +98,7 @@ def counts_uri(uri: str, multiplicity: str) -> str:
 
 
 def split_counts_uri(uri: str) -> tuple[str | None, str]:
-    """Return the column that holds the count of each row, None for a table of records, and the table's own uri."""
+    """Return the column with the count of each row, None for a table of records, and the table's own uri."""
     scheme, _, rest = uri.partition(":")
     column, colon, own = rest.partition(":")
     return (unquote(column), own) if scheme == SCHEME and column and colon else (None, uri)
@@ -116,7 +116,7 @@ class Root(Struct, frozen=True):
     """The folder that contains the files that a policy names: baselines and hierarchies. Its table may lie anywhere.
 
     Attributes:
-        folder: with links resolved.
+        folder: the folder, with links resolved.
     """
 
     folder: Path
@@ -132,8 +132,8 @@ class Root(Struct, frozen=True):
     def read(self, path: Path) -> bytes:
         """Return a file that a policy names.
 
-        Raises OutsideError if it lies elsewhere, by its own path or by links; OSError or ValueError if it is no regular
-        file or larger than `MAX_FILE_BYTES`.
+        Raises OutsideError if it lies elsewhere, by its own path or by links; OSError or ValueError if it is not a
+        regular file or larger than `MAX_FILE_BYTES`.
         """
         real = path.resolve()
         if not real.is_relative_to(self.folder):

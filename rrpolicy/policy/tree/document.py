@@ -145,7 +145,7 @@ class Node:
 
     Attributes:
         value: a table as a dict of nodes, an array as a list of nodes, or a scalar (floats as Decimal).
-        place: of the value; of a table written with a header, the header.
+        place: place of the value; for a table written with a header, the header.
         key: the place of its key; the same as `place` for an item of an array.
         wrong: a problem of it was reported, so nothing more is built on it.
     """
@@ -157,12 +157,12 @@ class Node:
 
     @property
     def table(self) -> dict[str, Node]:
-        """Return the children of a table; nothing if it is none."""
+        """Return the children of a table; {} if it is not a table."""
         return self.value if isinstance(self.value, dict) else {}
 
     @property
     def items(self) -> list[Node]:
-        """Return the items of an array; nothing if it is none."""
+        """Return the items of an array; [] if it is not an array."""
         return self.value if isinstance(self.value, list) else []
 
     def get(self, *keys: str) -> Node | None:
@@ -199,7 +199,7 @@ def is_policy(content: bytes) -> bool:
 
 
 def is_floor(content: bytes) -> bool:
-    """Return whether a policy holds rules only: no table, no columns, no mechanism; others extend it."""
+    """Return whether a policy contains rules only: no table, no columns, no mechanism; others extend it."""
     try:
         document = tomllib.loads(content.decode())
     except (ValueError, RecursionError):

@@ -53,7 +53,7 @@ def suggest(name: str, known: Iterable[str]) -> str | None:
 
 
 def home_table_hint(key: str) -> str | None:
-    """Return a hint that names the tables to which a key of the language belongs; None if it is no key."""
+    """Return a hint that names the tables to which a key of the language belongs; None if it is not a key."""
     homes = [above for above, _, last in (known.rpartition(".") for known in DIRECTION_RULES) if last == key]
     if not homes:
         return None
@@ -88,7 +88,7 @@ def short_toml(value: object) -> str:
 
 
 def unknown_name_problem(code: str, what: str, node: Node, known: Iterable[str], *, at_key: bool = False) -> Problem:
-    """Return the problem of a name that nobody knows."""
+    """Return the problem of an unknown name."""
     names = list(known)
     name = str(node.value) if not at_key else node.key.key.rpartition(".")[2]
     return Problem(

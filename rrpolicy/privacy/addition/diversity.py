@@ -1,10 +1,10 @@
 """l-diversity of released sets: no value is in more than one of l entries; and the posterior given a set.
 
 A record releases a set of l distinct values. Among the entries of all sets of a group of records each value therefore
-has a relative frequency of at most 1/l, whatever the group (Sei, Ohsuga). That bounds how often a value is *named*. An
-attacker who knows how the values depend on the quasi-identifiers weights the entries: the posterior of a record's own
-value u is c_u / (c_u + sum of c over the others), with c the shares in the record's group, at worst with the l-1 rarest
-of the others. It is 1 where l-1 values do not occur in the group.
+has a relative frequency of at most 1/l, whatever the group (Sei, Ohsuga). That bounds how often a value is *named*.
+An attacker who knows the distribution given the quasi-identifiers weights the entries: the posterior of a record's
+own value u is c_u / (c_u + sum of c over the others), with c the shares in the record's group, at worst with the l-1
+rarest of the others. It is 1 where l-1 values do not occur in the group.
 
 References:
     Sei, Ohsuga: randomised addition of sensitive values; Xiao, Tao 2006, "Anatomy", definition 2 (frequency).

@@ -1,4 +1,4 @@
-"""Assessors of anatomy: what follows from the definition of its groups, and what does not.
+"""Assessors of anatomy: the guarantees that its groups imply, and the attackers whom they do not cover.
 
 A group has l different sensitive values or more, each once: l-diversity. An attacker who takes them for equally likely
 is right once in l times. An attacker who also knows how the sensitive attribute depends on the quasi-identifiers is

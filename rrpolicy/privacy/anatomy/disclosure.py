@@ -94,8 +94,8 @@ class AnatomyRisks(AttributeRisks):
     """Risks with the possible groups of the records.
 
     Attributes:
-        alike: combinations with the same shares.
-        bounds: of the posterior of the own value, by these kinds.
+        alike: kinds of combinations with the same shares.
+        bounds: bounds of the posterior of the own value, by these kinds.
         simulated: its estimate, in the order of the risks; None if there is none.
         by_estimate: whether the estimate decides.
     """

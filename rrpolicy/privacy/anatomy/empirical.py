@@ -247,11 +247,11 @@ def _record_posteriors(found: _GroupPosteriors, shares: Array, kind: Ints, peopl
     """Enter the posteriors of (groups, members) people whose groups have (groups, members) values.
 
     Args:
-        found: to be filled.
+        found: the result to fill in.
         shares: (kinds, values) of people of each kind.
         kind: (combinations,) the kind of each.
         people: positions of the members.
-        values: of each group.
+        values: values of each group.
     """
     who = found.combination[people]
     members = who.shape[1]

@@ -1,7 +1,7 @@
 """The evidence against anatomy's groups by sensitive attribute, and the posterior of an informed attacker.
 
 With two attributes the values of a group are in separate tables. Bounds are for an attacker who also knows which of
-them belong to one record. A combination is then what is assigned, the counts determine which combinations are in one
+them belong to one record. A combination is then the assigned unit, the counts determine which combinations are in one
 group, and no attacker who knows less can expect to conclude more (data processing). For one attribute they follow by
 summing:
 
@@ -62,7 +62,7 @@ class CombinationBounds(Struct, frozen=True, dict=True):
 
     @cached_property
     def expected(self) -> Array:
-        """Return (groups, values) upper bounds of the expected posterior; 0 where nobody has the value."""
+        """Return (groups, values) upper bounds of the expected posterior; 0 for a value that does not occur."""
         mine, people = self._sums(self.cells.people * self.cells.expected), self._sums(self.cells.people)
         return np.divide(mine, people, out=np.zeros_like(mine), where=people > 0)
 
@@ -110,7 +110,7 @@ def bound_posteriors(channel: AnatomyChannel, evidence: Evidence, cells: Ints) -
 
     Args:
         channel: the groups.
-        evidence: of the attribute.
+        evidence: evidence on the attribute.
         cells: (groups, cells) people by assigned value or combination.
     """
     if evidence.part is None:

@@ -16,8 +16,8 @@ expectation of the bound. t = 1 where values are independent of the quasi-identi
 person without u may be in the group.
 
 **Bound by revealing.** If all values of the group but u and w are revealed, the expected posterior of u can only
-increase (data processing: it is a martingale, and its square's mean increases). Then the bound above holds with
-W = {u, w}, where it is exact. It holds for any w of the group, and the least bound counts.
+increase (data processing: it is a martingale, and its square's mean increases). The bound above then applies with W =
+{u, w}, where it is exact. It applies to any w of the group, and the least bound counts.
 
 The values of a group are the worst that the schedule's phases permit, phase by phase. Phases in which every group has a
 value are weighted by their number of groups.
@@ -75,7 +75,7 @@ class PosteriorBounds(Struct, frozen=True, dict=True):
 
     Attributes:
         people: (groups, values) people with equal quasi-identifiers, or of one kind, by sensitive value.
-        phases: of the schedule; empty for a table that is not eligible.
+        phases: phases of the schedule; empty for a table that is not eligible.
         size: l.
         residues: whether remaining records join a group without their value.
     """
@@ -94,7 +94,7 @@ class PosteriorBounds(Struct, frozen=True, dict=True):
 
     @cached_property
     def expected(self) -> Array:
-        """Return (groups, values) upper bounds of the expected posterior; 0 where nobody has the value."""
+        """Return (groups, values) upper bounds of the expected posterior; 0 for a value that does not occur."""
         return self._each(self._expected)
 
     @cached_property

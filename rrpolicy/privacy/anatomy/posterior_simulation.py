@@ -65,7 +65,7 @@ class SimulatedPosteriors(Struct, frozen=True):
 
     Attributes:
         replicas: the number of simulated assignments.
-        first: (k,) means over the first half, by which the largest is selected.
+        first: (k,) means over the first half, from which the largest is selected.
         mean: (k,) means over the second half, which this selection does not bias.
         error: (k,) their standard errors.
         upper: (k,) upper ends at `CONFIDENCE` for all k together, from all replicas.
@@ -197,7 +197,7 @@ def _average_posteriors(out: SimulatedPosteriors, odds: Array, mine: Ints, weigh
     """Fill in the estimates of one value.
 
     Args:
-        out: to be filled.
+        out: the result to fill in.
         odds: (rows, values) c over the c of the value, of the requested people.
         mine: (rows,) their positions in `out`.
         weights: (replicas, values) of `_mate_weights`.

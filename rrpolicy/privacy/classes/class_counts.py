@@ -45,7 +45,7 @@ class ClassCounts(Struct, frozen=True):
     """The counts of a table.
 
     Attributes:
-        classes: with a histogram of each counted column, by its name.
+        classes: the classes with a histogram of each counted column, by its name.
         values: column -> the values of the histograms' positions; those outside `labels` come last.
         people: (classes,) sums of weights, or people of the population; None without either.
     """
@@ -69,7 +69,7 @@ def count_classes(
     """Count the classes of a table.
 
     Args:
-        connection: of the engine that holds it.
+        connection: connection to the engine that has the table.
         relation: SQL after FROM.
         known: SQL of the columns that make a class; a null equals a null.
         counted: the sensitive columns.

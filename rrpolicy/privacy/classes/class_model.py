@@ -102,7 +102,7 @@ class Protected(Struct, frozen=True):
     """A sensitive column whose values are counted in classes.
 
     Attributes:
-        name: of the column.
+        name: name of the column.
         ordered: whether its values have an order, which is that of the histograms.
         hierarchy: the levels of its values, level 0 first; None without one.
         unlisted: the number of its values outside the declared domain; these have no place in either.
@@ -128,18 +128,17 @@ class ClassModel(Generic[Options]):
     an assessor on every kind of channel with classes, and `check-table` measures it.
 
     Attributes:
-        name: as of `PrivacyModel`.
-        options: as of `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
+        name: see `PrivacyModel`.
+        options: see `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
         reference: source of the formulas.
-        words: of the limited number, if all options have the same; else `wording` returns them.
-        asks: the option that a caller's threshold of that name sets, such as `k`; empty if there is none.
-        kind: the option that is part of a finding's name, such as `l-diversity/entropy`; empty if there is none.
+        words: wording of the limited number, if all options have the same; else `wording` returns them.
+        asks: the option that a caller's threshold of that name sets, such as `k`; empty if it has no such option.
+        kind: the option that is part of a finding's name, such as `l-diversity/entropy`; empty if no option is.
         called: option -> the name of a caller's threshold where that differs.
-        counted: for options that need a population: whether its people must be counted, and an estimate decides
-            nothing.
+        counted: for options that need a population: whether its people must be counted, so that no estimate decides.
         linking: whether a policy needs quasi-identifiers.
-        adversary: as of `Assessor`.
-        estimates: as of `Assessor`.
+        adversary: see `Assessor`.
+        estimates: see `Assessor`.
     """
 
     name: str
@@ -180,7 +179,7 @@ class ClassModel(Generic[Options]):
         return True
 
     def monotone_with_suppression(self, options: Options) -> bool:
-        """Return whether this also holds if failing classes may be suppressed, or need not satisfy the options."""
+        """Return whether this is also true if failing classes may be suppressed, or need not satisfy the options."""
         del options
         return False
 
@@ -342,12 +341,12 @@ class ClassModel(Generic[Options]):
     def find(
         self, options: Options, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
     ) -> Finding:
-        """Return the finding of classes for protected columns, or for their sizes if there is none.
+        """Return the finding of classes for protected columns, or for their sizes if no column is protected.
 
         Args:
-            options: of the entry.
-            columns: that are protected.
-            classes: with a histogram of each.
+            options: options of the entry.
+            columns: the protected columns.
+            classes: the classes with a histogram of each.
             limited: whether the options limit it; else it is a measurement.
         """
         outcomes = [self._outcome(options, column, classes, limited=limited) for column in columns or (None,)]
@@ -357,8 +356,8 @@ class ClassModel(Generic[Options]):
         """Yield findings without a limit; `requirement` is the measured quantity in words.
 
         Args:
-            column: whose values are protected; None for class sizes alone.
-            classes: with a histogram of it.
+            column: the column whose values are protected; None for class sizes alone.
+            classes: the classes with a histogram of it.
         """
         if self.protecting is (column is None):
             return
@@ -458,7 +457,7 @@ def records_at_least(k: int, requirement: Requirement) -> PerClass:
 def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
     """Return a finding on classes with its assumptions about the population; undecided if that is unknown.
 
-    Counts of a reference table are no part of the release, and public/ shows none of them.
+    Counts of a reference table are not part of the release, and public/ shows none of them.
     """
     found = replace(found, adversary=POPULATION_ADVERSARY)
     if classes.population is None:

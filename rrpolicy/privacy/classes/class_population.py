@@ -29,7 +29,7 @@ class Population:
     Attributes:
         n: (classes,) people: integers if counted, else doubles. Never below the records of the class.
         standing: exact if they were counted.
-        assumption: on the numbers, in a sentence.
+        assumption: the assumption of the numbers, in a sentence.
         elsewhere: people whose class the table lacks; NaN if unknown.
         suppressed: people whose records are in no class; NaN if unknown.
     """

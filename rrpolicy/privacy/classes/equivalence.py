@@ -165,10 +165,10 @@ def _people_by_class(released: Sequence[Codes], group: Ints, classes: int, their
     """Return (classes + 1,) people of a population by class; the last are those whose class the table lacks.
 
     Args:
-        released: by column, (groups,) released codes of the table.
+        released: for each column, (groups,) released codes of the table.
         group: (groups,) the class of each.
         classes: their number.
-        theirs: by column, (people,) released codes of the population.
+        theirs: for each column, (people,) released codes of the population.
         n: (people,) people with these codes.
     """
     both = [np.concatenate(pair) for pair in zip(released, theirs, strict=True)]
@@ -188,7 +188,8 @@ def empirical_classes(
     Args:
         requirement: its `where` limits the classes concerned.
         policy: its published part: domains and roles.
-        channel: as published; it determines the columns, and the released labels of the categories in `where`.
+        channel: the channel as published; it determines the columns, and the released labels of the categories in
+            `where`.
         written: the tables.
         sensitive: the attributes to count.
     """

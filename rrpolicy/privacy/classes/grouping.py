@@ -31,9 +31,9 @@ class ClassChannel(Struct, frozen=True):
         channel: its class.
         planned: returns the classes that a channel will release.
         written: returns those of a written release, from its tables and the published channel alone; None if unknown.
-        axes: as of `Assessor`. With axes, planners may test class by class.
+        axes: see `Assessor`. With axes, planners may test class by class.
         most: the most sensitive attributes whose values are counted in its classes; None for all of a policy.
-        refusal: why it refuses a requirement that protects more.
+        refusal: the reason for which it refuses a requirement that protects more.
     """
 
     channel: type[Channel]
@@ -108,9 +108,9 @@ def written_classes(requirement: Requirement, policy: Policy, channel: Channel, 
     """Return the classes of a written release, from its tables and the published channel alone.
 
     Args:
-        requirement: as of `equivalence_classes`.
+        requirement: see `equivalence_classes`.
         policy: its published part: domains and roles.
-        channel: as published.
+        channel: the channel as published.
         written: the tables.
 
     Raises:

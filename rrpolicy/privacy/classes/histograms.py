@@ -1,4 +1,4 @@
-"""Equivalence classes of a released table, and the integer counts by which models measure them.
+"""Equivalence classes of a released table, and the integer counts with which models measure them.
 
 A class contains all records that agree in everything that an attacker knows. Only the occupied cells of each sensitive
 attribute are stored, so that wide domains cost nothing.
@@ -177,8 +177,8 @@ class Classes:
 
     Attributes:
         sizes: (classes,) records in each; all > 0.
-        histograms: by sensitive attribute, over the same classes; their whole includes suppressed records, whose
-            sensitive values are released.
+        histograms: sensitive attribute -> its histograms, over the same classes; their whole includes suppressed
+            records, whose sensitive values are released.
         concerned: (classes,) those that may have a record of a requirement's subgroup.
         suppressed: records in no class, as all their known columns are suppressed.
         population: people who agree with each class; None if the population is unknown.
@@ -204,7 +204,7 @@ def ratio_at_most(numerator: Integers, denominator: Integers, limit: Fraction, *
 
 
 def exact_product(x: Integers, factor: int) -> Integers:
-    """Return integers times one integer, as Python integers if 64 bits might not hold them."""
+    """Return integers times one integer, as Python integers if 64 bits might overflow."""
     most = int(np.abs(x).max(initial=0)) if len(x) else 0
     return (x if most * abs(factor) < _FITS else x.astype(object)) * factor
 

@@ -114,7 +114,7 @@ class ShareRatioModel(ClassModel[Options], ABC):
         return fine & self.condition(ratios) if self.is_strict(options) else fine
 
     def achieved(self, options: Options, histograms: Histograms, among: Mask) -> Measure:
-        """Return the smallest limit that some classes (classes,) satisfy; infinity if there is none."""
+        """Return the smallest limit that some classes (classes,) satisfy; infinity if no limit is satisfied."""
         ratios = FrequencyRatios.of(histograms)
         if self.is_strict(options) and not self.condition(ratios)[among].all():
             return Measure(math.inf)

@@ -3,9 +3,9 @@
     success(alpha, u) = c_u sum over v of P_S[v, u] m(v)/(P_S c)(v)
 
 as in `rrpolicy.privacy.disclosure.inference_accuracy`, is the chance that the value read off the record drawn is the
-true one. For unmodified quasi-identifiers it is c_u, however the sensitive attribute is randomised. It is not monotone
-in what is retained: randomising quasi-identifiers moves it from c_u towards the share of u among all records that may
-be drawn, randomising the sensitive attribute back to c_u.
+true one. For unmodified quasi-identifiers it is c_u, however the sensitive attribute is randomised. It is not
+monotone in the retention: randomising quasi-identifiers moves it from c_u towards the share of u among all records
+that may be drawn, randomising the sensitive attribute back to c_u.
 """
 
 from __future__ import annotations
@@ -162,13 +162,13 @@ class AttributeRisks(DisclosureRisk):
         return lambda i: exact_inference_accuracy(known, int(self.group[i]), int(self.value[i]))
 
     def measure(self, bounds: tuple[Array, Array], at: int) -> Measure:
-        """Return the upper one of some (k,) bounds at a place, with its standing."""
+        """Return one of the upper (k,) bounds with its standing."""
         low, high = (float(x[at]) for x in bounds)
         exact = high <= low * (1 + NEAR_LIMIT) and not self.evidence.revealed
         return Measure(high, Standing.EXACT if exact else Standing.UPPER_BOUND)
 
     def risk_measure(self, at: int) -> Measure:
-        """Return one risk with its standing; the limit itself if it equals that."""
+        """Return one risk with its standing; the limit itself if the risk equals it."""
         limit, value = self.limits[int(self.value[at])], float(self.risk[at])
         risk = snap_to_limit(value, limit, lambda: self.risk_exactly()(at))
         return Measure(risk, self.measure(self.own, at).standing)

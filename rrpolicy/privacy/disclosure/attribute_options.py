@@ -15,9 +15,9 @@ from rrpolicy.policy.rational import Rational
 
 NAME = "attribute-disclosure"
 OTHERS_KNOWN_PHRASE = "also if the other sensitive values are known"
-"""Ends what is required where `known_sensitive` is set."""
+"""The end of the requirement's text if `known_sensitive` is set."""
 CONFIDENCE = 0.999
-"""Of the upper end by which an estimate decides, of all people together."""
+"""Confidence of the upper end of an estimate that decides, for all people together."""
 ADVERSARY = (
     "knows a person's quasi-identifiers, everything released, and the shares of the combinations that are to be "
     "expected in it; draws a released record by its posterior weight for them under these shares, and reads the "
@@ -49,7 +49,7 @@ SHARES = (
 
 
 class LimitKind(StrEnum):
-    """What the limit of an entry is put on, each the number of an attacker of its own."""
+    """The limited quantity of an entry; each is the success of a different attacker."""
 
     RISK = "risk"
     CORRECT_READING = "correct-reading"
@@ -75,12 +75,12 @@ class AttributeDisclosureOptions(BaseModel):
     """Keys of the [[privacy]] entry.
 
     Attributes:
-        measure: what is limited.
+        measure: the limited quantity.
         threshold: the largest risk, in (0, 1]; of all sensitive values that `thresholds` does not name.
         thresholds: the largest risk by sensitive value.
         sensitive: the attributes to protect; by default every sensitive one.
-        known_sensitive: it must hold also against an attacker who knows the other sensitive attributes.
-        decided_by: whether what is certain decides, or an estimate, where there is one.
+        known_sensitive: whether the limit also applies to an attacker who knows the other sensitive attributes.
+        decided_by: whether a certain bound decides, or an estimate, if there is one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -125,7 +125,7 @@ class AttributeDisclosureOptions(BaseModel):
 
     @property
     def quantity(self) -> str:
-        """Return what is limited, in words."""
+        """Return the limited quantity, in words."""
         return _WHO[self.measure][0]
 
     @property
@@ -140,17 +140,17 @@ class AttributeDisclosureOptions(BaseModel):
 
     @property
     def called(self) -> str:
-        """Return what findings name the model: with what is limited, unless that is the risk."""
+        """Return the model's name in findings: with the limited quantity, unless that is the risk."""
         return NAME if self.measure is LimitKind.RISK else f"{NAME}/{self.measure}"
 
     @property
     def monotone(self) -> bool:
-        """Return whether hiding more never raises what is limited: reading correctly may become likelier."""
+        """Return whether hiding more never raises the limited quantity: reading correctly may become likelier."""
         return self.measure is not LimitKind.CORRECT_READING
 
     @property
     def by_some_frequency(self) -> bool:
-        """Return True: of what is suppressed for a large enough l by frequency, nobody reads more."""
+        """Return True: no attacker reads more if records are suppressed for a large enough l by frequency."""
         return True
 
     @property
@@ -159,5 +159,5 @@ class AttributeDisclosureOptions(BaseModel):
         return self.threshold
 
     def limit_of(self, value: object) -> Fraction:
-        """Return the limit of one sensitive value; 1, which nothing exceeds, where none is stated."""
+        """Return the limit of one sensitive value; 1, which no value exceeds, if the entry states none."""
         return self.thresholds.get(str(value), Fraction(1) if self.threshold is None else self.threshold)

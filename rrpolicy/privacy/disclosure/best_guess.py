@@ -14,10 +14,10 @@ in the person's group,
 
     V(alpha) <= sum over w of Pr(w | alpha) sum over v of max over u of c_u(alpha, w) P_S[v, u],
 
-exact where the rest is released unmodified, or there is none; else an upper bound (data processing). The gain is V less
-the largest share in the group alpha, which guessing without the release attains. An insensitive column that is released
-unmodified belongs to the rest: it is read off the record, and an attacker may not have known it. Attackers who did know
-all of them are measured as well, and the largest gain decides. V is largest for them.
+exact where the rest is released unmodified, or where there is no rest; else an upper bound (data processing). The
+gain is V less the largest share in the group alpha, which guessing without the release attains. An insensitive column
+that is released unmodified belongs to the rest: it is read off the record, and an attacker may not have known it.
+Attackers who did know all of them are measured as well, and the largest gain decides. V is largest for them.
 
 References:
     Smith 2009, "On the foundations of quantitative information flow", definition 2 and theorem 1 (vulnerability);
@@ -85,8 +85,8 @@ GAIN = "the largest difference between that chance and the largest share of a va
 class KnowledgeGroups(Struct, frozen=True):
     """Groups of people who agree in the known attributes, in parts that agree in the rest of their records.
 
-    `group` is (parts,) the group of each part of `evidence`. `beside` names the rest of a record, which counts as read;
-    `seen` those columns of it that are not released unmodified. `known` are the known columns other than
+    `group` is (parts,) the group of each part of `evidence`. `beside` names the rest of a record, which counts as
+    read; `seen` those columns of it that are not released unmodified. `known` are the known columns other than
     quasi-identifiers, in words that follow the attribute's name.
     """
 
@@ -207,8 +207,8 @@ def knowledge_groups(
     """Yield the groups of a table, and the parts that a released record distinguishes, for each attacker.
 
     The first attacker knows the quasi-identifiers and every insensitive column that is released with certainty. Where
-    there are insensitive columns, another one follows, who knows only the quasi-identifiers. `sensitive` has its own
-    axis; `others_known`: the attackers know the other sensitive attributes.
+    there are insensitive columns, a second attacker follows, who knows only the quasi-identifiers. `sensitive` has
+    its own axis; `others_known`: the attackers know the other sensitive attributes.
     """
     policy = original.policy
     told = split_axes(channel, policy, sensitive, known_sensitive=others_known)

@@ -76,7 +76,7 @@ class SparseBound:
     def jacobian(self, retention: Sequence[float]) -> tuple[Array, ...]:
         """Return the derivatives by each axis' retention probability, (groups,) each.
 
-        What is left after each axis is kept from the value, so that all of them together cost three values.
+        The intermediate values after each axis are stored, so that all derivatives together cost three values.
         """
         both = [self._weights(number, retention[i]) for number, i in enumerate(self.rolled)]
         slopes = [np.zeros(len(self.pi)) for _ in range(self.axes)]
@@ -95,7 +95,7 @@ class SparseBound:
         return (kernel, 1 - kernel), (slope, -slope)
 
     def _parts(self) -> Iterator[slice]:
-        """Yield groups a part at a time, whose numbers a cache holds."""
+        """Yield groups a part at a time, whose numbers fit in a cache."""
         return (slice(start, start + CHUNK_GROUPS) for start in range(0, len(self.pi), CHUNK_GROUPS))
 
 
@@ -104,7 +104,7 @@ def _weights_of_part(weights: Sequence[Weights], part: slice) -> list[Weights]:
 
 
 def _contract_axis(sums: Array, weights: Weights) -> Array:
-    """Return what is left of (2, …, groups) sums: weight of the block + weight of agreement, if there is one."""
+    """Return the remainder of (2, …, groups) sums: weight of the block + weight of agreement, if there is one."""
     block, agree = weights
     left: Array = block * sums[0]
     left += agree * sums[1]

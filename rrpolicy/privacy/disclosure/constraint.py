@@ -1,7 +1,7 @@
 """Disclosure for optimisers: risk / limit - 1 of everybody, with its derivatives by the keep probabilities.
 
-Where the domain is too wide for exact gradients the certified bound replaces them: never below the truth, so that what
-it accepts holds. The assessors decide in the end.
+Where the domain is too wide for exact gradients the certified bound replaces them: never below the truth, so that a
+channel that it accepts is feasible. The assessors decide in the end.
 
 And tests for a search among equivalence classes, where the sensitive attributes are released unmodified. In a class of
 n records the chance of linking is 1/n. The risk of a value is the most records with it that one combination of the
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 MOST_CELLS = 2**25
-"""Cells over all contexts beyond which the bound stands for the exact value."""
+"""Cells over all contexts beyond which the bound replaces the exact value."""
 
 
 class RetentionVariables:
@@ -282,7 +282,7 @@ def value_limits(requirement: Requirement[RiskOptions], policy: Policy, name: st
 
 
 def within_limits(limits: Sequence[Fraction], histograms: Ints, most: Ints) -> Mask:
-    """Return (classes,) whether the most records of each value are no larger a share of a class than its limit."""
+    """Return (classes,) whether the most records of each value are at most its limit's share of the class."""
     sizes = histograms.sum(axis=1)
     fine = np.ones(len(sizes), dtype=bool)
     for value, limit in enumerate(limits):

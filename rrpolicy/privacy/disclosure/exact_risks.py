@@ -55,7 +55,7 @@ class RationalInterval(Struct, frozen=True):
 
 
 class ExactReconstruction:
-    """R_QI of single groups in integers. What is computed for a context is kept for the next groups of the same."""
+    """R_QI of single groups in integers. Computations for a context are stored for the next groups of the same."""
 
     def __init__(self, evidence: Evidence, most: int = MOST_PRODUCTS) -> None:
         """Prepare to decide single groups, until `most` integer products are spent."""
@@ -194,10 +194,10 @@ def exact_sensitive(evidence: Evidence, group: int, value: int) -> Fraction:
 
 
 def exact_inference_accuracy(known: ExactReconstruction, group: int, value: int) -> Fraction | None:
-    """Return success(alpha, u) of one group and value exactly, or what it is at most; None where that takes too much.
+    """Return success(alpha, u) of one group and value exactly, or an upper bound; None if either is too costly.
 
-    c_u sum_v P_S[v, u] m(v)/(P_S c)(v) is what is to be expected of the record drawn, with the weights
-    c_u sum_v P_S[v, u] P_S[v, w]/(P_S c)(v) of the values w that it may have.
+    c_u sum_v P_S[v, u] m(v)/(P_S c)(v) is the expectation for the record drawn, with the weights c_u sum_v P_S[v, u]
+    P_S[v, w]/(P_S c)(v) of the values w that it may have.
     """
     evidence = known.evidence
     if group >= evidence.mixed:  # only its own records are drawn, and posteriors are right on average

@@ -167,7 +167,7 @@ class RetentionCap(Struct, frozen=True):
     """The largest retention probability of one attribute that a limit permits.
 
     `axis` is None if its probability is not free. `largest` is None if every retention satisfies the limit, 0 if none
-    does. `least` is number/limit - 1 where nothing is retained, `own` that of the axis unmodified.
+    does. `least` is number/limit - 1 at retention 0, `own` that of the axis unmodified.
     """
 
     axis: Retention | None

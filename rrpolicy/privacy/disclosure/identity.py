@@ -155,7 +155,7 @@ class LinkageChances(DisclosureRisk):
         return link
 
     def beside(self) -> tuple[Companion, ...]:
-        """Return the largest chance of linking for an attacker who knows all originals, of tiny tables."""
+        """Return the largest chance of linking for an attacker who knows all originals, for tiny tables."""
         return finite_linkage_measure(self.evidence, self.group)
 
     @property

@@ -48,7 +48,7 @@ class IdentityDisclosureOptions(BaseModel):
 
     @property
     def by_some_frequency(self) -> bool:
-        """Return True: of what is suppressed for a large enough l by frequency, nobody reads more."""
+        """Return True: no attacker reads more if records are suppressed for a large enough l by frequency."""
         return True
 
     @property

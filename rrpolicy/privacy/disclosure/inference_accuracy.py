@@ -42,8 +42,9 @@ CERTAIN = (
 class GroupHomogeneity(Struct, frozen=True):
     """The disclosure by the joint table itself, however it is randomised.
 
-    The largest share of one value in a group, which an attacker who knows the joint table guesses; (group, value) pairs
-    that do not occur; groups with a single value, and people in them.
+    `group_inference`: the largest share of one value in a group, which an attacker who knows the joint table guesses.
+    `excluded`: number of (group, value) pairs that do not occur. `groups` and `people`: numbers of groups with a
+    single value, and of people in them.
     """
 
     group_inference: float
@@ -186,9 +187,9 @@ def read_value_bounds(evidence: Evidence, drawn: Array) -> tuple[Array, Array]:
 def _bounds_from_posterior(axis: Posterior, drawn: Array, c: Array) -> tuple[Array, Array]:
     """Bound the chance of a true reading by the expected posteriors alone.
 
-    With T[u, w] the chance to read u from a record with w, T[u, w] c_w = T[w, u] c_u: all w other than u have c_u (1 -
-    T[u, u]) of it between them, of which a record drawn with share x_w has at most max x_w/c_w; what does not occur in
-    the group may always be read as u.
+    With T[u, w] the chance to read u from a record with w, T[u, w] c_w = T[w, u] c_u: all w other than u have c_u (1
+    - T[u, u]) of it between them, and a record drawn with share x_w has at most max x_w/c_w of this. A value that
+    does not occur in the group may always be read as u.
     """
     lower, upper = axis.expected_posterior(c)
     rate = np.divide(drawn, c, out=np.zeros_like(c), where=c > 0)
@@ -209,9 +210,9 @@ def worst_cell_posterior(evidence: Evidence) -> float | None:
 
 
 def largest_posteriors(evidence: Evidence, group: Ints, cell: Ints, of: str) -> tuple[Array, tuple[Companion, ...]]:
-    """Return (k,) the largest posterior that a set can leave of people's own values, and the measures of it.
+    """Return (k,) the largest posterior that a set can give to people's own values, and the measures of it.
 
-    People are of (k,) groups and original cells of the sensitive axis, each of which occurs in its group.
+    People are in (k,) groups and original cells of the sensitive axis, each of which occurs in its group.
     """
     axis = cast("Readable", evidence.sensitive)
     worst = axis.worst_posterior(evidence.joint)[group, cell]

@@ -178,7 +178,7 @@ def _linkage_minimum(found: LinkageChances) -> float:
 
 
 def with_common_retention(channel: Product, retention: Fraction, free: Collection[str] | None = None) -> Product:
-    """Return a channel with one retention probability in all blocks of what is free; 0 draws at random in a block."""
+    """Return a channel with one retention probability in all free blocks; 0 draws at random in a block."""
 
     def moved(axis: Axis) -> Axis:
         if not isinstance(axis, Retention) or (free is not None and set(axis.attributes).isdisjoint(free)):

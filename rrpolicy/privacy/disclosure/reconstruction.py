@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
 
 SLAB = 2**23
-"""Cells of the largest array that is held, 64 MiB of doubles; more only in proportion to the occupied cells."""
+"""Cells of the largest array in memory, 64 MiB of doubles; more only in proportion to the occupied cells."""
 PER_GROUP = 16
 BLOCK = 2**16
-"""Cells that are carried through all axes at a time: half a MiB, which a cache holds."""
+"""Cells that are carried through all axes at a time: half a MiB, which fits in a cache."""
 MOST_AXES = 12
 """Axes beyond which the choice of those outside a slab is not searched exhaustively."""
 
@@ -44,7 +44,7 @@ class ReleasedSlab(Struct, frozen=True):
         position: (groups,) C-order index of each in an array of `shape`, original side.
         shape: contexts, then the original sizes of `inside`.
         inside: axes that the array spans.
-        reach: (groups,) product of Pr(this slab | group) over the axes outside; None if none is.
+        reach: (groups,) product of Pr(this slab | group) over the axes outside; None if no axis is outside.
     """
 
     groups: slice
@@ -76,7 +76,7 @@ class ReleasedSlab(Struct, frozen=True):
         return self._carried(x, lambda axis, part, along: axis.back(part, along, power))
 
     def _carried(self, x: Array, step: ArrayOperation) -> Array:
-        """Apply all axes: one part of the array after the other, so that what is in the cache is used m times."""
+        """Apply all axes: one part of the array after the other, so that the cached part is used m times."""
         if x.size <= BLOCK or not self.inside:
             for number, axis in enumerate(self.inside):
                 x = step(axis, x, number + 1)

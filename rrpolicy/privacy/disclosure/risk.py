@@ -114,7 +114,7 @@ class DisclosureRisk(ABC):
         return int(np.argmax(np.where(over, self.ratio, 0) if over.any() else self.ratio))
 
     def measured(self, at: int) -> Measure:
-        """Return one number with its standing; the limit itself if it equals that."""
+        """Return one number with its standing; the limit itself if the number equals it."""
         limit = self.limits[int(self.value[at])]
         return Measure(snap_to_limit(float(self.number[at]), limit, lambda: self.exactly()(at)), self.standing(at))
 
@@ -272,7 +272,7 @@ def _array_chunks(length: int) -> Iterator[slice]:
 def _bin_edges(most: float, before: float) -> Array:
     """Return equal bins up to the largest risk; if that of the original table is far larger, up to the release's."""
     ceiling = max(most, before)
-    end = 1 if ceiling > 0.2 else ceiling or 1  # noqa: PLR2004 - what is large is shown on the whole scale
+    end = 1 if ceiling > 0.2 else ceiling or 1  # noqa: PLR2004 - a large risk is shown on the whole scale
     if not 0 < most < end / FAR:
         return np.linspace(0, end, BINS + 1)
     magnitude = 10.0 ** np.floor(np.log10(most))

@@ -73,7 +73,7 @@ def ratio_assessor(
     """
 
     def supports(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
-        """Return why the requirement cannot be assessed, or never holds, under a policy; None if it can."""
+        """Return why the requirement cannot be assessed, or is never met, under a policy; None if it can."""
         return everybody if requirement.where else unbounded_reason(policy, axes, record=record(requirement))
 
     def smooth(requirement: Requirement, channel: Product, original: Original | int) -> Smooth:

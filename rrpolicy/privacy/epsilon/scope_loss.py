@@ -1,7 +1,7 @@
 """The privacy loss of a record by a product channel, in two scopes: the exact ratios of k and epsilon.
 
 *Record scope*: every released attribute counts; one that is released unmodified identifies people with a rare value.
-*Attribute scope*: neighbours differ in the randomised attributes; what is released unchanged is public context.
+*Attribute scope*: neighbours differ in the randomised attributes; columns released unmodified are public context.
 """
 
 from __future__ import annotations
@@ -90,13 +90,13 @@ class ScopeLoss(Struct, frozen=True):
 
     @property
     def swapped(self) -> str:
-        """Return what is swapped in record scope, in words."""
+        """Return the swapped part of a record in record scope, in words."""
         what = f"values of {_quoted_list((*self.randomised, *self.unchanged))}" if self.unlinkable else "whole record"
         return f"one person's {what}{self.in_all}"
 
     @property
     def linked(self) -> str:
-        """Return the sentence on units of several records; empty if there are none."""
+        """Return the sentence on units of several records; empty if a unit has one."""
         if self.max_records == 1:
             return ""
         return (
@@ -111,7 +111,7 @@ class ScopeLoss(Struct, frozen=True):
 
     @property
     def why_infinite(self) -> str:
-        """Return a sentence on what is released unchanged; empty if nothing is."""
+        """Return a sentence on columns released unmodified; empty if there are none."""
         if not self.unchanged:
             return ""
         names = _quoted_list(self.unchanged)

@@ -1,4 +1,4 @@
-"""(alpha, k)-anonymity: classes of at least k records, in none of which a sensitive value is more frequent than alpha.
+"""(alpha, k)-anonymity: classes of at least k records, in which no sensitive value has a share above alpha.
 
 The general model, which protects every value: n >= k, and n_v <= alpha n for all v.
 

@@ -45,8 +45,8 @@ class BetaLikenessOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
-        beta: by how much of itself a value's share may grow from the whole release to a class, over 0.
-        likeness: basic, or enhanced, which besides lets no share p grow by more than -ln p of itself.
+        beta: the largest relative increase of a value's share from the whole release to a class, over 0.
+        likeness: basic, or enhanced, which also limits the relative increase of a share p to -ln p.
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 

@@ -44,8 +44,8 @@ class DeltaDisclosureOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
-        delta: the bits that a class may tell of a sensitive value stay under it; over 0.
-        values: all that the release holds, or those that occur in the class alone.
+        delta: exclusive upper bound of the bits that a class reveals about a sensitive value; over 0.
+        values: all values in the release, or those that occur in the class alone.
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 

@@ -59,8 +59,8 @@ class DeltaPresenceOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
-        max: the largest probability that somebody of the population is in the table, in [0, 1].
-        min: the least.
+        max: the largest probability that a person of the population is in the table, in [0, 1].
+        min: the least such probability.
     """
 
     max: Annotated[Rational, Field(description="the largest probability that somebody is in the table, in [0, 1]")]

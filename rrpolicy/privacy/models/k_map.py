@@ -47,7 +47,7 @@ class KMapOptions(ClassOptions):
     Attributes:
         k: the least number of people of the population that agree with a class.
         sampling_fraction: the share of the population that is in the table, in (0, 1], for an estimate.
-        decided_by: what decides: only what is certain (bound), or an estimate too.
+        decided_by: the basis of the decision: only certain counts (bound), or an estimate too.
     """
 
     k: Annotated[int, Field(ge=1, strict=True, description="the least number of people that agree with a class")]

@@ -50,7 +50,7 @@ _MOST_L = 10
 
 
 class DiversityKind(StrEnum):
-    """What is asked of a class's sensitive values."""
+    """The requirement on a class's sensitive values."""
 
     DISTINCT = "distinct"
     FREQUENCY = "frequency"
@@ -78,9 +78,9 @@ class LDiversityOptions(ClassOptions):
     """Keys of the [[privacy]] entry.
 
     Attributes:
-        kind: what is asked of a class's sensitive values.
-        l: how many values; a whole number for `distinct` and `recursive`.
-        c: of `recursive`: the commonest value is under c times what the values from the l-th on have together.
+        kind: the requirement on a class's sensitive values.
+        l: the number of values; a whole number for `distinct` and `recursive`.
+        c: for `recursive`: the commonest value has fewer than c times the records of the values from the l-th on.
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 
@@ -124,7 +124,7 @@ class LDiversityOptions(ClassOptions):
     def distinct(self) -> int:
         """Return the least number of records with distinct values that satisfies it as a group.
 
-        For n such records distinct, frequency and entropy l are n; recursive (c, l) holds if 1 < c (n - l + 1).
+        For n such records distinct, frequency and entropy l are n; recursive (c, l) is met if 1 < c (n - l + 1).
         """
         return math.ceil(self.l) if self.c is None else int(self.l) + math.floor(1 / self.c)
 

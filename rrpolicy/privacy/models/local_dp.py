@@ -62,7 +62,7 @@ def _likelihood_factor(epsilon: Fraction) -> str:
 
 
 class LocalDPOptions(BaseModel):
-    """What a policy may say under [[privacy]] with model = "local-dp"."""
+    """Keys of a [[privacy]] entry with model = "local-dp"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     possible: ClassVar = True  # a released value that excludes an original one has an infinite epsilon

@@ -45,7 +45,7 @@ ADVERSARY = (
 
 
 class PkAnonymityOptions(BaseModel):
-    """What a policy may say under [[privacy]] with model = "pk-anonymity"."""
+    """Keys of a [[privacy]] entry with model = "pk-anonymity"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     possible: ClassVar = True  # a released value that excludes an original one has k = 1

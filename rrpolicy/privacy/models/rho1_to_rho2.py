@@ -2,7 +2,7 @@
 
 For every prior, a property of the randomised attributes with a probability of at most rho1 has at most rho2 after the
 release (no upward breach), and one of at least rho2 keeps at least rho1 (no downward breach). With gamma the
-amplification, the largest ratio in a row of P, that holds for all priors and properties if and only if
+amplification, the largest ratio in a row of P, this is true for all priors and properties if and only if
 
     gamma <= rho2 (1 - rho1) / (rho1 (1 - rho2)),
 
@@ -48,7 +48,7 @@ AMPLIFIED = "the largest ratio of the chances of one released value, of two orig
 
 
 class Rho1ToRho2Options(BaseModel):
-    """What a policy may say under [[privacy]] with model = "rho1-to-rho2"."""
+    """Keys of a [[privacy]] entry with model = "rho1-to-rho2"."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     possible: ClassVar = True  # a released value that excludes an original one makes any prior certain

@@ -51,8 +51,8 @@ class DistinctCombinations(Struct, frozen=True):
     Attributes:
         codes: (combinations, attributes) positions of the values among the attribute's.
         n: (combinations,) records with each.
-        names: of the attributes.
-        values: of each attribute, the text of its values.
+        names: names of the attributes.
+        values: for each attribute, the text of its values.
     """
 
     codes: Ints

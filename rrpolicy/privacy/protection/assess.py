@@ -6,8 +6,8 @@ posterior weight is the person's own (`disclosure.identity`), and reads it then;
 
     by person = L (by record) + (1 - L) (by statistics)
 
-A column that is released exactly and is no quasi-identifier may give the value away as well: of all such columns he
-uses the one by which he reads best.
+A column that is released exactly and is not a quasi-identifier may reveal the value as well: among all such columns
+he uses the one with which he reads best.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ MOST_CELLS = 1 << 22
 BARELY = 0.05
 """Rise of a probability up to which a column released exactly is taken to add nothing to an epsilon."""
 DIGITS = 12
-"""Decimals by which people are compared, so that rounding errors choose among nobody."""
+"""Decimals with which people are compared, so that rounding errors do not decide between them."""
 NO_TABLE = "only epsilon is known without the table"
 
 
@@ -98,10 +98,10 @@ class AttackerView(Struct, frozen=True, dict=True):
     Attributes:
         counts: (groups, cells) people; groups agree in all known attributes.
         part: (cells,) the value of each cell.
-        labels: of the values.
+        labels: labels of the values.
         like: (groups,) the people whose statistics apply to a group: their released quasi-identifiers agree.
         link: (groups, cells) the chance that a person's record is found.
-        standing: of that chance.
+        standing: standing of that chance.
         exact: whether groups and values are released with certainty, so that anybody can count released groups.
     """
 
@@ -318,7 +318,7 @@ def _inference_with_best_column(
 
 
 def _exact_columns(product: Product, policy: Policy, own: tuple[str, ...]) -> Iterator[Column]:
-    """Yield the columns that are released exactly and are no quasi-identifiers."""
+    """Yield the columns that are released exactly and are not quasi-identifiers."""
     exact = [axis.released for axis in product.axes if isinstance(axis, Identity)]
     for column in (*exact, *product.carried):
         if column.attribute not in own and policy.attributes[column.attribute].role is not Role.QUASI_IDENTIFIER:
@@ -449,7 +449,7 @@ def _inference_levels(
 def _value_inferences(
     people: AttackerView, risen: Array, overall: Array, means: Sequence[Array]
 ) -> tuple[ValueInference, ...]:
-    """Return the values of a column, those first of which a person's probability rises most."""
+    """Return the values of a column, starting with the value whose probability rises most for a person."""
     most = np.full(len(people.labels), -1.0)
     np.maximum.at(most, people.part, risen.max(axis=0))
     order = [u for u in np.argsort(-most, kind="stable").tolist() if people.of_value[u]]

@@ -1,4 +1,4 @@
-"""Grades of protection, and the one table of rules by which numbers become grades.
+"""Grades of protection, and the one table of rules that turn numbers into grades.
 
 Every rule compares a number that grows with what an attacker attains with three limits, so that a release that gives
 an attacker more in every number is never graded better.
@@ -42,7 +42,7 @@ class ProtectionGrade(StrEnum):
 
 
 def worst_grade(grades: Iterable[ProtectionGrade]) -> ProtectionGrade:
-    """Return the worst grade; strong if there are none."""
+    """Return the worst grade; strong if there are no grades."""
     return max(grades, key=lambda grade: grade.rank, default=ProtectionGrade.STRONG)
 
 
@@ -53,11 +53,11 @@ class GradeRule(Struct, frozen=True):
     """One row of the table of rules.
 
     Attributes:
-        name: of the rule, as documents and reports name it.
+        name: name of the rule in documents and reports.
         what: the number that it compares.
         words: a sentence with that number, without a full stop.
         limits: the largest number for strong, limited and weak; above the last there is no protection.
-        source: where the limits come from.
+        source: source of the limits.
     """
 
     name: RuleKind
@@ -74,7 +74,7 @@ class GradeRule(Struct, frozen=True):
         return ProtectionGrade.NONE
 
     def decided(self, number: float) -> str:
-        """Return a number in words, with its grade and the limit that it is held against."""
+        """Return a number in words, with its grade and the limit that it is compared with."""
         grade = self.grade(number)
         end = "above" if grade is ProtectionGrade.NONE else "up to"
         limit = self.figure(float(self.limits[min(grade.rank, len(self.limits) - 1)]))

@@ -6,9 +6,9 @@ person of the value u his weights are
 
     pi_w = n_w - [w = u] + s_w,
 
-so that a person who is alone is guessed by the shares of the whole table: what only the person's own record shows is
-no statistic. Reading v from the record he gives the true value the probability pi_u P[v, u] / sum_w pi_w P[v, w], and
-names the value with the largest one; among equally likely values he draws.
+so that a person who is alone is guessed by the shares of the whole table: information that only the person's own
+record has is not a statistic. Reading v from the record he gives the true value the probability pi_u P[v, u] / sum_w
+pi_w P[v, w], and names the value with the largest one; among equally likely values he draws.
 
 References:
     Giomi, Boenisch, Wehmeyer, Tasnadi 2023, "A unified framework for quantifying privacy risk in synthetic data",
@@ -94,7 +94,7 @@ def certain_guess(counts: Ints, standing: Standing = Standing.EXACT) -> GuessOut
 
 
 def guess_from_group(channel: AnatomyChannel, counts: Ints, shares: Array) -> GuessOutcome:
-    """Return the guess from a group of several different values, of which one is the person's.
+    """Return the guess from a group of several different values, one of which is the person's.
 
     The values of a group are estimated from replicas of the deal, whose law does not depend on the people.
     """

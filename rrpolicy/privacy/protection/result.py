@@ -27,11 +27,11 @@ class ValueInference(Struct, frozen=True):
 
     Attributes:
         value: the released, or generalised, one.
-        people: who have it.
-        overall: with only overall shares.
-        statistics: with the statistics of people with the same quasi-identifiers.
-        record: with the knowledge of the person's released record.
-        person: with the released records, having to find the person's record first.
+        people: number of people who have it.
+        overall: the probability with only overall shares.
+        statistics: the probability with the statistics of people with the same quasi-identifiers.
+        record: the probability with the knowledge of the person's released record.
+        person: the probability with the released records, if the person's record must be found first.
         rise: the largest rise of the probability by the records for any one of these people, by person.
     """
 
@@ -50,17 +50,18 @@ class ColumnInference(Struct, frozen=True):
     Attributes:
         of: the column, as the policy names it.
         worst: the value of the person for whom the records raise the probability of the true value most.
-        overall: with only overall shares.
-        statistics: with the shares among all other people with the same quasi-identifiers.
-        record: with the knowledge of the person's released record as well.
-        person: with all released records, having to find the person's record first.
+        overall: success with only overall shares.
+        statistics: success with the shares among all other people with the same quasi-identifiers.
+        record: success with the knowledge of the person's released record as well.
+        person: success with all released records, if the person's record must be found first.
         rise: the rise of the probability for that person, by person.
         record_rise: the largest rise by a known record, for any person.
-        epsilon: of all sensitive columns together, for an attacker who knows the record; None if infinite.
+        epsilon: privacy loss of all sensitive columns together, for an attacker who knows the record; None if
+            infinite.
         given_away: people in released groups in which everybody has the same value.
         values: each value's own numbers, those with the largest rise first.
         reads: the column, released exactly, that helps to read the value; "" if none does.
-        grade: of this column.
+        grade: grade of this column.
         rule: the rule that decided, with its number.
     """
 
@@ -102,8 +103,9 @@ class RecordLinkage(Struct, frozen=True):
         mean: the chance, on average over people.
         worst: the chance for the person who is found best.
         certain: people whose record is found for certain.
-        assumption: the chances without the assumption that columns are unlinkable; None if none is assumed.
-        grade: of re-identification.
+        assumption: the chances without the assumption that columns are unlinkable; None if there is no such
+            assumption.
+        grade: grade of re-identification.
         rule: the rule that decided, with its number.
     """
 
@@ -120,7 +122,7 @@ class ReleaseProtection(Struct, frozen=True):
     """The protection of a release.
 
     Attributes:
-        grade: of the worst sensitive column; of re-identification where there is none.
+        grade: grade of the worst sensitive column; of re-identification if there is no such column.
         rule: the rule that decided, with its number.
         linking: the chance that a person's record is found; None without the table.
         ladders: one for each sensitive column that is released.

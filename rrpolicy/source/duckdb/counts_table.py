@@ -1,4 +1,4 @@
-"""Tables of distinct rows with counts: one column holds the count of each row, and is no column of the data."""
+"""Tables of distinct rows with counts: one column has the count of each row, and is not a column of the data."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class CsvTextFile(Struct, frozen=True):
             return names, len(names)
 
     def parts(self, delimiter: str) -> int:
-        """Return the number of fields of the first line under another delimiter; 0 if it then is no CSV.
+        """Return the number of fields of the first line under another delimiter; 0 if it then is not CSV.
 
         Nothing further is read: quotes that another delimiter begins may end anywhere. Raises as `header`.
         """

@@ -56,7 +56,7 @@ def encode(attribute: Attribute, column: StoredColumn, prefix: str) -> Attribute
     absent = category_code(attribute, attribute.nulls, NULL_CODE)
     outside = category_code(attribute, attribute.outside, OUTSIDE_CODE)
     if len(how.values) <= LISTED:
-        # The null at the end of the list is found, too; what is not found is null, and outside.
+        # The null at the end of the list is found, too; a value that is not found is null, and outside.
         values, codes = [*map(literal, how.values), "NULL"], sql_list([*how.places, absent], "TINYINT")
         key = f"({codes})[list_position([{', '.join(values)}]::{how.type}[], {how.sql})]"
         return AttributeEncoding({prefix: key}, f"coalesce({prefix}, {outside})::INTEGER")
@@ -80,8 +80,8 @@ class GroupingEncoding(Struct, frozen=True):
         key: SQL of the group's key, null for both nulls and outside values.
         known: SQL counted in addition: the values that are not null.
         code: SQL of the code over the key, that count and `n`.
-        mixed: SQL that is true if a group holds both nulls and outside values, so that the code is invalid.
-        bits: of the key in the engine's array.
+        mixed: SQL that is true if a group contains both nulls and outside values, so that the code is invalid.
+        bits: bits of the key in the engine's array.
     """
 
     key: str
@@ -136,7 +136,7 @@ class DomainComparison(Struct, frozen=True):
     """A comparison of a column with its domain.
 
     Attributes:
-        places: the codes of the categories that the column can hold.
+        places: the codes of the categories that can occur in the column.
         type: the engine type to compare in.
         sql: the column in that type.
     """
@@ -187,7 +187,7 @@ def _compares_as_text(meant: Sequence[Value], column: StoredColumn) -> bool:
 
 
 def parse_moment(value: Value, kind: str) -> date | time | None:
-    """Return the date or time that a category spells, as a column of an engine type holds it; None if it spells none.
+    """Return the date or time that a category spells, as a value of an engine type; None if it spells none.
 
     `kind` is DATE, TIME, TIMESTAMP, ….
     """
@@ -215,7 +215,7 @@ def _numeric_comparison(column: StoredColumn, values: list[Value]) -> tuple[str,
 
 
 def category_type_error(attribute: Attribute, column: StoredColumn, value: Value) -> DataError:
-    """Return RR312 for a category that the column cannot hold."""
+    """Return RR312 for a category that cannot occur in the column."""
     spoken = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}[type(value)]
     if column.family is TypeFamily.MOMENT:
         hint = "write dates and times as TOML does, such as 2026-01-31 or 2026-01-31 08:00:00"
@@ -231,7 +231,7 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
-    """Return RR312 for a column of numbers that is read as text because some values are no numbers."""
+    """Return RR312 for a column of numbers that is read as text because some values are not numbers."""
     records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
     hints = []
     if column.other_mark:
@@ -323,7 +323,7 @@ def released_column_type(attribute: Attribute, column: StoredColumn) -> str:
 
 
 def domain_column_type(domain: tuple[Value, ...]) -> str:
-    """Return the engine type that holds all categories; of several kinds, text."""
+    """Return the engine type of all categories; text if they are of several kinds."""
     kinds = {type(v) for v in domain}
     if kinds == {bool}:
         return "BOOLEAN"

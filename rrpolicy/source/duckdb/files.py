@@ -20,7 +20,7 @@ _MOST_ENTRIES = 1_000_000
 
 
 class Pinned(Struct, frozen=True):
-    """The files of a table as they were when it was opened.
+    """The state of a table's files at the time of opening.
 
     Attributes:
         pattern: the path or glob as given, absolute.
@@ -58,7 +58,7 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
     """Find the files of a path or glob and record their state.
 
     Raises:
-        DataError: RR300 if there is none, or one cannot be read; RR340 if there are too many.
+        DataError: RR300 if no file is found, or one cannot be read; RR340 if there are too many.
     """
     try:
         state = _file_state(pattern, beside)

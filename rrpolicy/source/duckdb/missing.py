@@ -1,7 +1,7 @@
 """Codes of missing values as nulls: the table is read through SQL that replaces such codes by null.
 
 A code matches a value that is spelled like it. A number matches every spelling of it in text (`99`, `99.0`, `99,0`),
-and in a column of numbers its value; a column that cannot hold a code has none of it.
+and in a column of numbers its value; a code that cannot occur in a column matches nothing there.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def with_missing_as_null(source: str, columns: Sequence[StoredColumn], reading: 
 
 
 def with_nulls_where(source: str, columns: Sequence[StoredColumn], conditions: Mapping[str, str]) -> str:
-    """Return SQL of a table in which a column is null if a condition on it holds."""
+    """Return SQL of a table in which a column is null where a condition on it is true."""
     selected = [
         f"CASE WHEN {conditions[c.name]} THEN NULL ELSE {sql} END AS {sql}" if c.name in conditions else sql
         for c in columns
@@ -35,7 +35,7 @@ def with_nulls_where(source: str, columns: Sequence[StoredColumn], conditions: M
 
 
 def _missing_code_sql(column: StoredColumn, codes: Sequence[Value]) -> str:
-    """Return SQL that is true if a column holds one of the codes; empty if it can hold none."""
+    """Return SQL that is true for a code in a column; empty if no code can occur there."""
     sql = identifier(column.name)
     if column.family is TypeFamily.TEXT:
         return _text_code_sql(f"{sql}::VARCHAR" if column.type != "VARCHAR" else column.text, codes)

@@ -1,7 +1,7 @@
 """Several small codes in one number, so that sorting and grouping handle one key in place of many.
 
-A number holds consecutive attributes in mixed radix, the first one the most significant, so that numbers sort as the
-tuples of codes do; the two codes of surprises (-2, -1) come first.
+A number contains consecutive attributes in mixed radix, the first one the most significant, so that numbers sort as
+the tuples of codes do; the two codes of surprises (-2, -1) come first.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _digit_tables(radices: tuple[int, ...], lowest: int) -> list[pa.Array]:
 
 
 def pack(codes: Sequence[str], sizes: Sequence[int]) -> list[PackedCodes]:
-    """Return as few numbers as hold all codes."""
+    """Return as few numbers as suffice for all codes."""
     packs: list[PackedCodes] = []
     start, product = 0, 1
     radices = [size - NULL_CODE for size in sizes]

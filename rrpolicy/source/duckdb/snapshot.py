@@ -62,8 +62,8 @@ def _rounded_weight_sql(column: StoredColumn, reading: Reading) -> str | None:
 def rounding(x: str, step: float) -> str:
     """Return SQL of the multiple that is nearest to a double; for values above 0 the least is `step`.
 
-    Values that are no weights are unchanged, and refused later: numbers below 0, infinite ones, nulls. The SQL has one
-    meaning in every engine: no engine's rule for rounding halves is used.
+    Values that are not weights are unchanged, and refused later: numbers below 0, infinite ones, nulls. The SQL has
+    one meaning in every engine: no engine's rule for rounding halves is used.
 
     Args:
         x: SQL of a double.
@@ -150,8 +150,8 @@ class TableSnapshot:
         pinned: the state that it is compared with.
         connection: DuckDB, locked down; every read has a separate cursor.
         scratch: the folder of sorted rows; the caller wipes it.
-        rows_of_counts: of a table of distinct rows with counts, the number of rows of its source, whose last column
-            `MULTIPLICITY` holds the number of records that each represents; None for a table of records.
+        rows_of_counts: for a table of distinct rows with counts, the number of rows of its source, whose last column
+            `MULTIPLICITY` has the number of records that each represents; None for a table of records.
     """
 
     name: str
@@ -397,7 +397,7 @@ class _StatementParts(Struct, frozen=True):
         keys: SQL over the table's columns, for each record.
         carried: SQL of the carried columns over the keys.
         encoded: the encodings that produce the codes.
-        real: which of the carried columns are doubles, encoded as whole numbers of the same order.
+        real: the carried columns that are doubles, encoded as whole numbers of the same order.
     """
 
     keys: Sequence[str] = ()

@@ -1,1 +1,1 @@
-"""Tables that the caller holds in memory: data frames, Arrow tables and DuckDB relations."""
+"""Tables in the caller's memory: data frames, Arrow tables and DuckDB relations."""

@@ -60,12 +60,12 @@ def encoded(
 
     Args:
         records: an Arrow table, a reader of record batches, or anything with `__arrow_c_stream__`.
-        name: of the table, for messages.
+        name: name of the table, for messages.
         scratch: the folder to which DuckDB spills.
         reading: the codes of missing values; the format of CSV is ignored.
         pinned: the original of the copy, whose `unchanged` is called when the table is read: see `pin` for files. By
             default the copy is the table.
-        kind: of the records, such as `pandas DataFrame`.
+        kind: kind of the records, such as `pandas DataFrame`.
 
     Raises:
         DataError: RR344 if a column cannot be read, RR308 if columns share a name or have none; RR342, RR347, RR348 as
@@ -92,7 +92,7 @@ def _copy_records(connection: duckdb.DuckDBPyConnection, records: pa.RecordBatch
         connection.register("given", records)
         connection.execute(f"CREATE TABLE {HELD} AS SELECT * FROM given")
         connection.unregister("given")
-    except Exception as error:  # noqa: BLE001 another library's, and its message may hold values
+    except Exception as error:  # noqa: BLE001 another library's, and its message may contain values
         ours = translate_error(name, error)
         if ours.exit_status != DataError.exit_status:
             raise ours from None

@@ -19,7 +19,7 @@ class InputTable(Struct, frozen=True):
     """A table named or passed by the caller.
 
     Attributes:
-        uri: that replaces the policy's; None if the policy's is used.
+        uri: the uri that replaces the policy's; None if the policy's is used.
         engines: scheme -> engine of a table in memory; empty if the uri determines the engine.
     """
 

@@ -30,8 +30,8 @@ class CountedTable(Struct, frozen=True):
     """A table of distinct rows with counts.
 
     Attributes:
-        table: as any other; relative paths start in the working directory.
-        multiplicity: the column that holds the count of each row.
+        table: the table, as any other; relative paths start in the working directory.
+        multiplicity: the column with the count of each row.
     """
 
     table: Table

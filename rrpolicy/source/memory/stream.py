@@ -31,7 +31,7 @@ def stream(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]
 
 
 def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchReader, int]:
-    """Return the records as their library supplies them, without a copy if it holds them in Arrow's format."""
+    """Return the records as their library supplies them, without a copy if they are in Arrow's format."""
     import pyarrow as pa
 
     if kind in {"DuckDB relation", "Arrow stream"}:
@@ -54,7 +54,7 @@ def _pandas_to_arrow(table: Any, called: str) -> pa.Table:
     named = [place for place, name in enumerate(table.index.names) if name is not None]
     _check_column_names([str(name) for name in (*(table.index.names[i] for i in named), *table.columns)], called)
     table = table.reset_index(level=named) if named else table.copy(deep=False)
-    table.attrs = {}  # Arrow writes them as metadata, and warns of what is no JSON, such as the release of a frame
+    table.attrs = {}  # Arrow writes them as metadata, and warns of values that are not JSON, such as a release
     try:
         return pa.Table.from_pandas(table, preserve_index=False)
     except Exception:  # of many classes
@@ -86,7 +86,7 @@ def _check_column_names(names: Sequence[str], called: str) -> None:
 
 
 def _check_column_types(schema: pa.Schema, called: str) -> None:
-    """Raise RR344 for types that only the package that made them interprets, or that no engine holds."""
+    """Raise RR344 for types that only the package that made them interprets, or that no engine supports."""
     import pyarrow as pa
 
     if not schema.names:
