@@ -57,6 +57,11 @@ class Problem(Struct, frozen=True):
         place: the place in the policy; None if there is no such place.
         expected: the correct form.
         hint: the action to take.
+
+    Example:
+        >>> problem = rrpolicy.Problem("RR203", "no such role", hint="write sensitive")
+        >>> problem.code
+        'RR203'
     """
 
     written: ClassVar[tuple[str, ...]] = (
@@ -101,6 +106,13 @@ class RRPolicyError(Exception):
     Attributes:
         problems: the problems, at least one.
         asked_of: the policy, release or table on the command line, as named there; "" if unknown.
+
+    Example:
+        >>> try:
+        ...     rrpolicy.load_policy("nowhere.toml")
+        ... except rrpolicy.RRPolicyError as error:
+        ...     print(error.problems[0].code, error.exit_status)
+        RR200 2
     """
 
     exit_status: ClassVar[int] = 70
@@ -118,25 +130,57 @@ class RRPolicyError(Exception):
 
 
 class RequirementError(RRPolicyError):
-    """A requirement fails, cannot be achieved, or is undecided (RR1xx)."""
+    """A requirement fails, cannot be achieved, or is undecided (RR1xx).
+
+    Example:
+        >>> try:
+        ...     rrpolicy.release("strict.toml", "strict")
+        ... except rrpolicy.RequirementError as error:
+        ...     print(error.problems[0].code)
+        RR104
+    """
 
     exit_status = 1
 
 
 class PolicyError(RRPolicyError):
-    """The policy or the call is wrong (RR2xx, RR5xx)."""
+    """The policy or the call is wrong (RR2xx, RR5xx).
+
+    Example:
+        >>> try:
+        ...     rrpolicy.open_release("release").crosstab("colour")
+        ... except rrpolicy.PolicyError as error:
+        ...     print(error.problems[0].code)
+        RR262
+    """
 
     exit_status = 2
 
 
 class DataError(RRPolicyError):
-    """The data do not fit the policy (RR3xx, RR5xx)."""
+    """The data do not fit the policy (RR3xx, RR5xx).
+
+    Example:
+        >>> try:
+        ...     rrpolicy.check("policy.toml", source="nowhere.parquet").require()
+        ... except rrpolicy.DataError as error:
+        ...     print(error.problems[0].code)
+        RR300
+    """
 
     exit_status = 3
 
 
 class RefusedError(RRPolicyError):
-    """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx)."""
+    """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx).
+
+    Example:
+        >>> try:
+        ...     rrpolicy.release("policy.toml", "release")
+        ... except rrpolicy.RefusedError as error:
+        ...     print(error.problems[0].code)
+        RR402
+    """
 
     exit_status = 4
 

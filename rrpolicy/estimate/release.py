@@ -133,7 +133,13 @@ class Release:
 
     @property
     def records(self) -> int:
-        """Return N."""
+        """Return N.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.records
+            5000
+        """
         return self.manifest.records
 
     @property
@@ -156,6 +162,11 @@ class Release:
 
         Raises:
             PolicyError: RR262 if there is no such column, RR263 if it has no categories.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.domain("sex")
+            ('female', 'male')
         """
         return self.columns.domain(column)
 
@@ -184,6 +195,12 @@ class Release:
             PolicyError: RR262 for a name that is not a column, RR545 for a column that cannot have the stated use,
                 RR547 for totals that do not fit its categories or one another, RR549 where the publisher kept the
                 weights and neither a weight nor totals are stated.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> people = release.with_design(totals={"sex": {"female": 51000, "male": 49000}})
+            >>> people.resolve_target(None)
+            'population'
         """
         from rrpolicy.estimate.survey.design import state_design
 
@@ -193,7 +210,14 @@ class Release:
         return replace(self, design=state_design(self.columns, known, weight, strata, clusters, totals, alone))
 
     def without_design(self) -> Release:
-        """Return the release as a table of records, of equal weight; of the population a simple random sample."""
+        """Return the release as a table of records, of equal weight; of the population a simple random sample.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> people = release.with_design(totals={"sex": {"female": 51000, "male": 49000}})
+            >>> people.without_design().resolve_target(None)
+            'table'
+        """
         return replace(self, design=None)
 
     def resolve_target(self, target: Target | None) -> Target:
@@ -241,6 +265,16 @@ class Release:
         Raises:
             PolicyError: RR262-RR271 if a name, a value, the condition or the size is wrong, or the released values
                 do not determine the count; RR278 if there is no such estimator.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> table = release.crosstab(by=["sex", "disease"], where="age_group = '65+'")
+            >>> table.rows[0].group
+            {'sex': 'female', 'disease': 'none'}
+            >>> round(float(release.crosstab("sex").estimate.sum()), 6)  # estimates add up to the number of records
+            5000.0
+            >>> print(release.crosstab("sex").summary())
+            Estimated counts by sex: ...
         """
         if spread:
             return self.disaggregate().crosstab(by, where, target, level, estimator=estimator)
@@ -288,6 +322,12 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR501 if the categories are others, or so many cannot be unchanged; RR288 if
                 counts are spread inside groups.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> changes = rrpolicy.open_release("second").change_since(release, by="disease")
+            >>> changes.keys[0]
+            {'disease': 'none'}
         """
         from rrpolicy.estimate.sums.change import change
 
@@ -295,7 +335,13 @@ class Release:
         return change(self, earlier, by, where, level, unchanged)
 
     def disaggregate(self) -> Release:
-        """Return the release with generalised columns counted by the original categories inside their labels."""
+        """Return the release with generalised columns counted by the original categories inside their labels.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.disaggregate().crosstab("sex").by
+            ('sex',)
+        """
         return replace(self, columns=self.columns.disaggregate())
 
     @_note_missing_weights
@@ -320,6 +366,11 @@ class Release:
 
         Raises:
             PolicyError: as `crosstab`; RR268 for more than 12 columns.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> [table.by for table in release.cube(["sex", "age_group"]).tables]
+            [(), ('sex',), ('age_group',), ('sex', 'age_group')]
         """
         from rrpolicy.estimate.sums.cube import cube
 
@@ -358,6 +409,14 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR274 if the column contains no numbers, or is a grouping column as well;
                 RR532 for values or limits that do not fit its categories.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> means = release.mean("hours", by="sex")
+            >>> means.keys
+            ({'sex': 'female'}, {'sex': 'male'})
+            >>> means.to_frame().columns.to_list()[:5]
+            ['sex', 'estimate', 'se', 'low', 'high']
         """
         from rrpolicy.estimate.sums.means import Means, estimate_numbers
 
@@ -392,6 +451,12 @@ class Release:
 
         Raises:
             PolicyError: as `mean`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> totals = release.totals("hours", by="disease", where="sex = 'male'")
+            >>> len(totals.estimate)
+            7
         """
         from rrpolicy.estimate.sums.means import Totals, estimate_numbers
 
@@ -428,6 +493,12 @@ class Release:
 
         Raises:
             PolicyError: as `crosstab`; RR288 where labels of a column are cut and another one was randomised.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> shares = release.shares(by=["sex", "disease"], within="sex")
+            >>> shares.keys[0]
+            {'sex': 'female', 'disease': 'none'}
         """
         from rrpolicy.estimate.sums.shares import shares
 
@@ -474,6 +545,12 @@ class Release:
             PolicyError: as `crosstab`; RR288 if counts are spread, or labels overlap, and `spread` is false; RR273 if
                 a measure is unknown or not defined for this table; RR278 to deflate a table under a condition, or of
                 two columns that one set hides.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> found = release.association("sex", "disease", "cramers_v")
+            >>> found.keys
+            ({'measure': 'cramers_v'},)
         """
         from rrpolicy.estimate.association.association import association, find_measure
 
@@ -534,6 +611,12 @@ class Release:
             PolicyError: as `crosstab`; RR540 if formulaic is not installed, RR541 for a formula or family that cannot
                 be read, RR543 for an outcome that the family is not of, RR544 if the release does not determine it;
                 RR288 if counts are spread inside released groups.
+
+        Example:
+            >>> release = rrpolicy.open_release("study")
+            >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
+            >>> [key["term"] for key in fit.keys]
+            ['Intercept', 'sex[T.male]']
         """
         from rrpolicy.estimate.models.regression import regression
 
@@ -557,6 +640,14 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR276 if the requested test is not valid, RR288 if labels of a column overlap,
                 RR548 if it is not defined for a survey design.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> test = release.independence("sex", "disease")
+            >>> test.method
+            "Pearson's chi-square on the released table (level kept, power lost)"
+            >>> 0 <= test.p_value <= 1
+            True
         """
         from rrpolicy.estimate.association.independence import independence
 
@@ -598,6 +689,12 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR277 for thresholds that are not shares, categories that no column has, or
                 too many candidates; RR288 where labels of a column overlap.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> rules = release.rules(0.3, 0.5, columns=["sex", "disease"])
+            >>> rules.to_frame().columns.to_list()[:3]
+            ['given', 'then', 'support']
         """
         from rrpolicy.estimate.rules.rules import rules
 
@@ -640,6 +737,12 @@ class Release:
             PolicyError: RR262, RR263 for names that are not columns with categories, RR265 for a value that is not
                 one of their categories, RR277 for text that is not a rule, RR288 if labels of a column overlap; else
                 as `crosstab`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> rules = release.rule("sex = female -> disease = none")
+            >>> rules.items
+            (((('sex', 'female'),), ('disease', 'none')),)
         """
         from rrpolicy.estimate.rules.rules import named_rules
 
@@ -661,6 +764,12 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside
                 released groups; RR279 for sets; RR514 for too many cells.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> table = release.replicates(by=["sex", "region"])
+            >>> len(table.weights)
+            16
         """
         from rrpolicy.estimate.sums.replicates import replicates
 
@@ -677,6 +786,11 @@ class Release:
 
         Raises:
             PolicyError: as `crosstab`; RR275 if the formula cannot be read, RR288 where labels of a column overlap.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.loglinear("sex + disease").model.terms
+            (('sex',), ('disease',))
         """
         from rrpolicy.estimate.association.loglinear import loglinear
 
@@ -693,6 +807,14 @@ class Release:
 
         Raises:
             PolicyError: RR269 if the data are not what the manifest describes. Of the accessor: RR516, RR517.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> frame = release.to_pandas()
+            >>> len(frame)
+            5000
+            >>> frame.rrpolicy.crosstab("sex")["sex"].to_list()
+            ['female', 'male']
         """
         from rrpolicy.estimate.frames import to_pandas
 
@@ -705,13 +827,25 @@ class Release:
 
         Raises:
             PolicyError: RR518 if polars is not installed; else as `to_pandas`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.to_polars().height
+            5000
         """
         from rrpolicy.estimate.frames import to_polars
 
         return to_polars(self)
 
     def what_holds(self) -> Holds:
-        """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not."""
+        """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> first = release.what_holds().statements[0]
+            >>> first.columns, first.verdict
+            (('hours',), 'valid')
+        """
         from rrpolicy.estimate.uncorrected.release_validity import what_holds
 
         return what_holds(self)
@@ -744,6 +878,12 @@ class Release:
         Raises:
             PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; RR508 for a table that
                 cannot be joined; RR532 for limits that do not fit; else as `crosstab`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> answer = release.query("SELECT sex, count(*) AS n FROM release GROUP BY sex ORDER BY sex")
+            >>> answer.to_frame().columns.to_list()[:5]
+            ['sex', 'n', 'n_se', 'n_low', 'n_high']
         """
         from rrpolicy.estimate.query.answer import answer
 
@@ -766,6 +906,12 @@ class Release:
         Raises:
             PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
                 matrix; else as the question.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> found = release.bootstrap(lambda r: r.crosstab("sex", estimator="em"), draws=50)
+            >>> found.draws[0].shape  # draws, rows
+            (50, 2)
         """
         from rrpolicy.estimate.bootstrap import bootstrap
 
@@ -786,6 +932,12 @@ class Release:
         Raises:
             PolicyError: RR288 if counts are spread inside groups; RR573 for rows whose covariance is unknown, or too
                 many of them; else as the question.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> found = release.pairwise(lambda r: r.mean("hours", by="age_group"))
+            >>> len(found.to_frame())
+            6
         """
         from rrpolicy.estimate.comparison.pairwise import pairwise
 

@@ -242,7 +242,7 @@ def _value_codes(column: pa.ChunkedArray) -> Ints:
 
 
 def pool_rare_codes(codes: Ints) -> Ints:
-    """Return codes with the rare ones merged; if all are rare, each is merged with the rarest other."""
+    """Return codes with the rare ones as one code, or as the least frequent other if they are few together."""
     n = np.bincount(codes)
     rare = n < FEW
     if not rare.any() or rare.all():

@@ -127,6 +127,12 @@ class Regression(Estimates):
 
         Raises:
             PolicyError: RR542 if a row lacks a covariate, or has a category that the release does not.
+
+        Example:
+            >>> release = rrpolicy.open_release("study")
+            >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
+            >>> fit.predict([{"sex": "male"}]).keys
+            ({'sex': 'male'},)
         """
         known = self._domains()
         for row in rows:
@@ -158,6 +164,12 @@ class Regression(Estimates):
 
         For a number, by its slope; for categories, and numbers that are taken for such, for each against the first. The
         records' covariates are estimated from the release, and the error includes that.
+
+        Example:
+            >>> release = rrpolicy.open_release("study")
+            >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
+            >>> fit.margins().keys
+            ({'of': 'sex', 'change': 'male'},)
         """
         changes: list[tuple[str, Value, Array, Array]] = []
         for name, domain in self._domains().items():

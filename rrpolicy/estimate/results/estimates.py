@@ -96,6 +96,11 @@ class Estimates(Result):
 
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.mean("hours", by="sex").se("population").shape
+            (2,)
         """
         return self.errors[self.target_scope.of(target)]
 
@@ -114,6 +119,11 @@ class Estimates(Result):
 
         Raises:
             PolicyError: RR271 for another level or target, RR278 for another interval; RR247 as of `se`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.mean("hours", by="sex").conf_int(0.9).shape
+            (2, 2)
         """
         level = self.level if level is None else level
         target = self.target_scope.of(target, level)

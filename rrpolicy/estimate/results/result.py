@@ -132,7 +132,13 @@ class Result(ABC):
         return [", ".join("all" if v is None else str(v) for v in row) or "all records" for row in rows]
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas frame; a column that a row sums over is None, several flags are joined by "; "."""
+        """Return a pandas frame; a column that a row sums over is None, several flags are joined by "; ".
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.crosstab("sex").to_frame()["sex"].to_list()
+            ['female', 'male']
+        """
         import pandas as pd
 
         from rrpolicy.estimate.results.text import plain
@@ -149,6 +155,11 @@ class Result(ABC):
 
         `not_bounded` names the latter, one list a row. A grouping column that is called as a column of results is
         written with ` (group)` after it.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> [row["sex"] for row in release.crosstab("sex").to_dict()["rows"]]
+            ['female', 'male']
         """
         columns = self.columns()
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
@@ -179,13 +190,25 @@ class Result(ABC):
         Args:
             formulas: treatment of text that a spreadsheet would run as a formula; "escape" puts an apostrophe before
                 it, as the CSV files of a release have it, "keep" leaves it as it is.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> print(release.crosstab("sex").to_csv())
+            sex,estimate,se,low,high,flags,released
+            female,...
         """
         from rrpolicy.estimate.results.text import csv
 
         return csv(self.columns(), formulas)
 
     def summary(self) -> str:
-        """Return the rows as text, with a heading above and the meaning of their flags below."""
+        """Return the rows as text, with a heading above and the meaning of their flags below.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> print(release.crosstab("sex").summary())
+            Estimated counts by sex: ...
+        """
         from rrpolicy.estimate.results.text import text
 
         return text(self)
@@ -206,6 +229,11 @@ class Result(ABC):
 
         Raises:
             PolicyError: RR581 if the rows are not of such a column; RR582 if too many categories would share a line.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.crosstab("sex").plot()[:4]
+            '<svg'
         """
         return svg(chart(self, facet, group), width)
 
@@ -218,6 +246,12 @@ class Result(ABC):
 
         Raises:
             PolicyError: RR580 if Altair is not installed; else as `plot`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> chart = release.crosstab(["sex", "age_group"]).to_altair(facet="sex")
+            >>> chart.to_dict()["$schema"]
+            'https://vega.github.io/schema/vega-lite/...'
         """
         from rrpolicy.plotting.vega import vega_lite
 

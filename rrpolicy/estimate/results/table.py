@@ -175,7 +175,13 @@ class Crosstab(Result):
         return table_variance(self.second_moment, self.moment_estimate, population)
 
     def se(self, target: Target | None = None) -> Array:
-        """Return the standard error of each estimate; raises as `variance` does."""
+        """Return the standard error of each estimate; raises as `variance` does.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.crosstab("sex").se().shape
+            (2,)
+        """
         return np.sqrt(self.variance(target)[0])
 
     def conf_int(self, level: float | None = None, target: Target | None = None) -> Array:
@@ -191,6 +197,11 @@ class Crosstab(Result):
 
         Raises:
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.crosstab("sex").conf_int(0.99, "population").shape
+            (2, 2)
         """
         level = self.level if level is None else level
         target = self.target_scope.of(target, level)
@@ -219,6 +230,11 @@ class Crosstab(Result):
 
         Raises:
             PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread; RR247 as `variance`.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.crosstab("sex").covariance().shape
+            (2, 2)
         """
         target = self.target_scope.of(target)
         if self.biased:
@@ -316,7 +332,13 @@ class Crosstab(Result):
 
     @property
     def rows(self) -> tuple[CrosstabRow, ...]:
-        """Return the cells, each with its interval and flags; those of labels that no record has are left out."""
+        """Return the cells, each with its interval and flags; those of labels that no record has are left out.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> [row.group for row in release.crosstab("sex").rows]
+            [{'sex': 'female'}, {'sex': 'male'}]
+        """
         keys, counts = self.listed_counts()
         columns = counts.columns(self.level, self.target)
         columns["flags"] = list(map(tuple, columns["flags"]))

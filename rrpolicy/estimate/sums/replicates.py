@@ -75,6 +75,12 @@ class Replicates:
 
         Args:
             statistic: function of (rows,) weights.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> table = release.replicates(by="sex")
+            >>> table.variance(lambda weights: weights[0] / weights.sum()) > 0
+            True
         """
         whole = statistic(self.weights)
         return float(self.scale * sum((statistic(column) - whole) ** 2 for column in self.replicates.T))
@@ -92,7 +98,13 @@ class Replicates:
         return (*self.by, *own)
 
     def to_arrow(self) -> pa.Table:
-        """Return an Arrow table with the columns `names`; its metadata contain the scale and its use."""
+        """Return an Arrow table with the columns `names`; its metadata contain the scale and its use.
+
+        Example:
+            >>> release = rrpolicy.open_release("release")
+            >>> release.replicates(by="sex").to_arrow().column_names[:2]
+            ['sex', 'weight']
+        """
         import pyarrow as pa
 
         keys = [pa.array([key[name] for key in self.keys]) for name in self.by]
