@@ -1,4 +1,4 @@
-"""Values compared with type annotations: arguments of public functions, and what plugins return.
+"""Comparison of values with type annotations: arguments of public functions, and results of plugins.
 
 An annotation of an argument may name a type that is imported for type checkers alone. A value of any type is accepted
 for it, except for the names of `_NAMED`.

@@ -23,7 +23,7 @@ class Counts(Struct, frozen=True, dict=True):
     """A contingency table over categorical attributes.
 
     Attributes:
-        attributes: names, one an axis.
+        attributes: names, one per axis.
         shape: the number of categories of each.
         codes: (cells, len(attributes)) occupied cells only, distinct, sorted lexicographically.
         n: (cells,) records in each; all > 0.

@@ -327,7 +327,7 @@ def _document_type(kind: Any, given: frozenset[str], tag: str = "") -> tuple[Any
 
 
 def _unread_type(kind: Any, key: Key) -> Any:
-    """Return the type of a constant, or of what a property returns."""
+    """Return the type of a constant, or of a property's value."""
     if key.default is not UNSET:
         return Literal[key.default]
     returned = getattr(kind, key.name)

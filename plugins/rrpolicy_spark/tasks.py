@@ -49,7 +49,7 @@ class DistinctRowCounts:
 
 @dataclass(frozen=True, slots=True)
 class UnitSizeTask:
-    """Counts the sizes of units, one row a unit.
+    """Counts the sizes of units, one row per unit.
 
     Attributes:
         counts: counts of the column that identifies units.

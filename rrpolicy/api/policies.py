@@ -105,9 +105,9 @@ def check(policy: PolicyLike, **options: Unpack[CheckOptions]) -> PolicyCheck:
             values of a table are compared with the policy.
 
     Returns:
-        What the policy alone decides: `findings`, and in `derived` the statistics of the table that a plan may
-        disclose. It passes unless a requirement fails for all data, a review is due or a waiver expired. `plan` decides
-        the rest.
+        Results that need no data: `findings`, and in `derived` the statistics of the table that a plan may disclose.
+        It passes unless a requirement fails for all data, a review is due or a waiver expired. `plan` decides the
+        rest.
 
     Raises:
         PolicyError: RR2xx, everything that is wrong, at once; RR245 if it does not extend the baseline.
@@ -180,7 +180,7 @@ def plan(policy: PolicyLike, source: Table | None = None, **options: Unpack[Plan
 def preview(
     policy: PolicyLike | PlannedRelease, out: PathLike | None = None, **options: Unpack[PreviewOptions]
 ) -> RenderedReport:
-    """Print the report before the decision: what a policy would release, or why it cannot, and what else it could.
+    """Print the report before the decision: the planned release, or why it cannot be made, and alternatives.
 
     Nothing is released. The page is confidential: it is computed from the table.
 

@@ -1,7 +1,7 @@
 """Averaging over releases: the share of the noise of one release that the other repeats.
 
-Rows of two releases cannot be matched: each file is sorted by what it releases. An attacker averages their counts, and
-what remains of the noise depends on whether both were drawn independently. With the deviations of the first release
+Rows of two releases cannot be matched, because each file is sorted by its values. An attacker averages their counts,
+and the remaining noise depends on whether both were drawn independently. With the deviations of the first release
 from its expectation, E1 = P1 c, as weights
 
     f(beta) = (o1(beta) - E1(beta)) / (E1(beta) + 1),    share = sum f . (o2 - E2) / sum f . (o1 - E1)

@@ -5,8 +5,8 @@ the record and another person, drawn at random. The attacker names the one for w
 number of records is public, a person who is not in the table is replaced by another: membership means that a record
 belongs to this person and not to that one.
 
-With x the original of one person and y that of the other, a record b is released of x with the chance P[b, x]; so that
-over all people whose record b may be, and all others paired with each,
+With x the original of one person and y that of the other, a record with original x is released as b with probability
+P[b, x]. Over all people who may have released b, each paired with every other person,
 
     f(b) = (A(b) / lambda(b) - 1) / (2 (N - 1)),    A(b) = sum_x,y n_x n_y max(P[b, x], P[b, y]),    lambda = P n
 

@@ -165,7 +165,7 @@ def apply_channel(axes: Sequence[Transition], x: Array) -> Array:
 
 
 class AttackCells(Struct, frozen=True, dict=True):
-    """Original and released counts over some axes of a product channel, one dimension an axis."""
+    """Original and released counts over some axes of a product channel, one dimension per axis."""
 
     axes: tuple[ListedAxis, ...]
     original: Array

@@ -1,4 +1,4 @@
-"""The forms of what a command found: one table, for `--output-format`, `--also`, the action and the tests."""
+"""The output formats of a command's result: one table, for `--output-format`, `--also`, the action and the tests."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def _run_guarded(given: list[str]) -> int:
 
 
 def _start_quickly() -> None:
-    """Switch off what a short process does not need: garbage collection, pydantic's plugins, spinning threads.
+    """Switch off features that a short process does not need: garbage collection, plugins, spinning threads.
 
     And pages of memory that Arrow would return and allocate again with the next batch.
     """

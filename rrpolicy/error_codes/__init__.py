@@ -1,4 +1,4 @@
-"""A page for every code: what it means, what to do, an example."""
+"""A page for every code: its meaning, the remedy, an example."""
 
 from __future__ import annotations
 

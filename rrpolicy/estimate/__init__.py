@@ -1,4 +1,4 @@
-"""What an analyst does with a release: record weights, counts, standard errors, intervals; from public/ alone."""
+"""Estimation from public/ alone: record weights, counts, standard errors, intervals."""
 
 LEVEL = 0.95
 """The level of intervals unless another one is given."""

@@ -5,8 +5,8 @@ which satisfy the condition on the sensitive column. Of the records that satisfy
 
     max(0, a + b - n) <= X <= min(a, b)
 
-and any such number is possible; the spread estimate a b / n, the mean over all matchings, lies between. Groups add up:
-the sums are the tightest bounds of the count that the two tables leave open, whatever goes with what.
+and any such number is possible; the spread estimate a b / n, the mean over all matchings, lies between. Groups add
+up: the sums are the tightest bounds of the count over all assignments that agree with the two tables.
 
 It is biased where, in the original, the sensitive values go with other columns: it is drawn towards independence. No
 standard error belongs to it. The spread of the matchings around their mean would be one only if values went with

@@ -64,7 +64,7 @@ class Bootstrapped(Result):
 
     @property
     def title(self) -> str:
-        """Return what the estimates are."""
+        """Return the title: the estimated quantities."""
         return self.result.title
 
     def all_notes(self) -> tuple[str, ...]:
@@ -96,11 +96,11 @@ class Bootstrapped(Result):
         )
 
     def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-        """Return what each row is of."""
+        """Return the group of each row."""
         return self.result.row_keys()
 
     def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
-        """Return what a plot of the result shows, with the intervals of the draws."""
+        """Return the plotted quantities, with the intervals of the draws."""
         quantities = {m.name: m for m in self.quantities}
         return tuple(
             replace(d, quantity=quantities.get(d.quantity.name, d.quantity)) for d in self.result.plotted_quantities()
@@ -145,7 +145,7 @@ def _bias(draws: Array, estimate: float) -> float:
 
 @dataclass
 class CountRecorder:
-    """Counts as the file does, and keeps what was counted by.
+    """Counts as the file does, and records the axes and filters of the counts.
 
     Attributes:
         axes: columns -> their axis.
@@ -221,8 +221,8 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     """Estimate errors and intervals by repeated draws; see `Release.bootstrap`.
 
     Raises:
-        PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a matrix;
-            else as the question.
+        PolicyError: RR509 for a question that cannot be bootstrapped; RR278 for a column that is not released through
+            a matrix; else as the question.
     """
     if not FEWEST <= draws <= MOST or seed < 0:
         message = f"{draws} draws and the seed {seed} make no bootstrap"

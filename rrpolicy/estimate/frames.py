@@ -41,7 +41,7 @@ class AttachedRelease(Struct, frozen=True, eq=False):
     release: Release
 
     def __deepcopy__(self, memo: dict[int, Any]) -> AttachedRelease:
-        """Return the same: pandas copies what frames keep with every step."""
+        """Return the same object: pandas copies the attributes of frames at every step."""
         return self
 
 

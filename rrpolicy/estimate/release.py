@@ -253,7 +253,7 @@ class Release:
             target: "table": this table's counts, of which the release is a randomised image. "population": N times
                 the shares in the population that the table is a random sample of. With a design, counts are weighted:
                 "population", then the default, are people of it, with the error of the sample and of randomisation;
-                "table" are what the original records' weights add up to.
+                "table" are sums of the original records' weights.
             level: confidence level of the intervals.
             estimator: "moment": unbiased, cells may be negative. "em": maximum likelihood among tables without
                 negative cells. "projection": the nearest such table. Those of plugins go by their names. All but the
@@ -314,7 +314,7 @@ class Release:
             earlier: a release with the same categories.
             by: see `crosstab`.
             where: see `crosstab`.
-            level: of the confidence intervals.
+            level: level of the confidence intervals.
             unchanged: at least this share of the earlier release's people are in this one with the same values of the
                 columns that `by` and `where` name, and are made up as all of them are; None assumes nothing, which
                 gives standard errors that are too large rather than too small. Without a series it makes no difference.
@@ -806,7 +806,7 @@ class Release:
         removed.
 
         Raises:
-            PolicyError: RR269 if the data are not what the manifest describes. Of the accessor: RR516, RR517.
+            PolicyError: RR269 if the data differ from the manifest. Of the accessor: RR516, RR517.
 
         Example:
             >>> release = rrpolicy.open_release("release")
@@ -876,8 +876,8 @@ class Release:
             limits: limits of columns in bins under avg or sum, by name; see `mean`.
 
         Raises:
-            PolicyError: RR272 for what cannot be corrected or is not supported, with the reason; RR508 for a table that
-                cannot be joined; RR532 for limits that do not fit; else as `crosstab`.
+            PolicyError: RR272 for a part that cannot be corrected or is not supported, with the reason; RR508 for a
+                table that cannot be joined; RR532 for limits that do not fit; else as `crosstab`.
 
         Example:
             >>> release = rrpolicy.open_release("release")
@@ -904,8 +904,8 @@ class Release:
             seed: seed of the draws; the same seed gives the same result.
 
         Raises:
-            PolicyError: RR509 for what cannot be bootstrapped; RR278 for a column that is not released through a
-                matrix; else as the question.
+            PolicyError: RR509 for a question that cannot be bootstrapped; RR278 for a column that is not released
+                through a matrix; else as the question.
 
         Example:
             >>> release = rrpolicy.open_release("release")

@@ -125,7 +125,7 @@ def _is_list_column(column: Column) -> bool:
 
 
 def check_csv_header(path: Path, spec: TableSpec) -> None:
-    """Refuse a file whose first line is not byte for byte what was written.
+    """Refuse a file whose first line is not byte for byte the written one.
 
     Raises UnlikeSpecError if it differs.
     """

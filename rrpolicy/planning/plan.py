@@ -306,7 +306,7 @@ class Plan(Struct, frozen=True):
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any], registry: Registry, *, uri: str = "", folder: str = ".") -> Plan:
-        """Read what `to_json` wrote.
+        """Read the output of `to_json`.
 
         Raises:
             RefusedError: RR401 if the document is not a plan of this schema, or does not match its own digest.

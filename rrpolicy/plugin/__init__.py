@@ -1,4 +1,4 @@
-"""What plugins import: the concepts under stable names, each loaded at its first use.
+"""The names that plugins import: stable, each loaded at its first use.
 
 `__init__.pyi` in the same folder lists them, for people, type checkers and this module. `rrpolicy.plugin.solve` has
 the names for mechanisms that search their parameters as the core's own do.

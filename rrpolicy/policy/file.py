@@ -488,7 +488,7 @@ class ReferenceTable(PolicyFileTable):
 
 
 class BudgetEntry(PrivacyEntry):
-    """What must hold of all releases of the same people together; as an entry of [[privacy]]."""
+    """A requirement on all releases of the same people together; as an entry of [[privacy]]."""
 
 
 class LedgerTable(PolicyFileTable):

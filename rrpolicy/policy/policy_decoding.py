@@ -79,7 +79,7 @@ def mechanism_from_json(document: Mapping[str, Any], catalogue: Catalogue | None
 
 
 def policy_from_json(document: Mapping[str, Any], catalogue: Catalogue, *, uri: str = "", folder: str = ".") -> Policy:
-    """Read what `Policy.to_json` wrote.
+    """Read the output of `Policy.to_json`.
 
     The document does not contain `uri`. Raises RefusedError (RR404) if it is of another schema or contains a name that
     no loaded plugin offers; a mechanism is not needed any more.

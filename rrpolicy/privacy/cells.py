@@ -1,4 +1,4 @@
-"""The occupied cells of a table, and runs of equal rows: what groups are counted from."""
+"""The occupied cells of a table, and runs of equal rows, from which groups are counted."""
 
 from __future__ import annotations
 

@@ -80,8 +80,8 @@ class PrivacyModel(Protocol[Options]):
         example: keys of an entry as TOML, for hints.
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
             class has one record", or None. Without it an entry is taken to limit something.
-        without_limit: like `limits_nothing`, for an entry that limits only part of what it names.
-        assessors: a method that returns further assessors, as a hook's function does. A model of equivalence classes
+        without_limit: like `limits_nothing`, for an entry that limits only a part of its quantities. assessors: a
+        method that returns further assessors, as a hook's function does. A model of equivalence classes
             has it, and is measured by `check-table`, if it derives from `rrpolicy.plugin.types.ClassModel`.
     """
 

@@ -130,7 +130,7 @@ def _map_texts(value: Any, hint: Any, change: Any) -> Any:
 
 
 def _check_decision_shown(renderer: Renderer, report: Report) -> None:
-    """Look for the decision, and for what was required, on the page."""
+    """Look for the decision, and for the requirements, on the page."""
     try:
         page = _words(" ".join(_texts(renderer.suffix, renderer.render(report).decode())))
     except ValueError:

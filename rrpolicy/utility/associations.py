@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class AssociationOptions(Simulation):
-    """Which pairs, and what of them."""
+    """The pairs of attributes, and the measures of association."""
 
     attributes: tuple[str, ...] | None = Field(
         default=None, min_length=2, description="Paired with one another; default: all released with categories."

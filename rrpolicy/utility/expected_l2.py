@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ExpectedL2Options(BaseModel):
-    """Which marginal, and the proportions of what."""
+    """The marginal, and the target of its proportions."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class ClassLossOptions(BaseModel):
-    """What makes classes."""
+    """The columns that make classes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

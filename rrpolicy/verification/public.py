@@ -77,7 +77,7 @@ COLLECTED = "whether each record was randomised on its person's own machine, by 
 
 
 ONE_A_RECORD = frozenset({"data", "qit"})
-"""Tables that have one row a record."""
+"""Tables that have one row per record."""
 
 
 class _UnusedMechanismOptions(BaseModel):

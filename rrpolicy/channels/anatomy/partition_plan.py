@@ -135,7 +135,7 @@ class _Buckets:
 def _groups_until_level(gap: int, behind: int, turns: int, level: int, most: int) -> int:
     """Return the fewest groups, at most `most`, in which a bucket that is `gap` above falls to the level.
 
-    A bucket above falls by one a group, the level by floor((behind + turns groups)/level) in all.
+    A bucket above falls by one per group, the level by floor((behind + turns groups)/level) in all.
     """
     low, high = 0, most
     while low < high:

@@ -80,7 +80,7 @@ class Streams:
     """All streams of one draw.
 
     Attributes:
-        test: the key is a test's seed; `release` refuses such streams and marks what they make.
+        test: the key is a test's seed; `release` refuses such streams, and marks a bundle that was drawn with them.
     """
 
     def __init__(self, key: bytes, source: bytes, plan: bytes, path: str) -> None:

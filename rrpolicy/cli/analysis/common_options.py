@@ -139,7 +139,7 @@ class PlottableResult(Protocol):
 
 
 class Analysis:
-    """A call of a command on a release: its common options, and what they decide."""
+    """A call of a command on a release: its common options, and their consequences."""
 
     def __init__(self, bundle: Path, options: Mapping[str, Any]) -> None:
         self.bundle, self.options = bundle, options

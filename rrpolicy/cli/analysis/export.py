@@ -1,4 +1,4 @@
-"""`rrpolicy export BUNDLE --for PROGRAM`, and what else is written for other programs and later years."""
+"""`rrpolicy export BUNDLE --for PROGRAM`, and other files for other programs and later years."""
 
 from __future__ import annotations
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class PluginList(Struct, frozen=True):
-    """The plugins and what each offers.
+    """The plugins and their offers.
 
     Attributes:
         plugins: the loaded plugins.
-        offers: kind -> the names of what they offer.
+        offers: kind -> the names of the offered parts.
         installed_but_not_loaded: distributions that a policy can list.
     """
 

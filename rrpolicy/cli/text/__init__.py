@@ -1,1 +1,1 @@
-"""What commands print: plans and progress."""
+"""Texts that commands print: plans and progress."""

@@ -1,4 +1,4 @@
-"""A comparison as text: the recommendation, tables that fit 80 columns, what is in the way, and a numbered legend."""
+"""A comparison as text: the recommendation, tables that fit 80 columns, obstacles, and a numbered legend."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def lines(found: CandidateComparison) -> Iterator[str]:
 
 
 def _recommendation_lines(found: CandidateComparison) -> Iterator[str]:
-    """Yield the recommendation, its grade, what it adds to guesses, and what it releases exactly."""
+    """Yield the recommendation, its grade, the increase in right guesses, and the columns released unmodified."""
     told = found.recommended
     if told.candidate is None:
         yield "recommended: none"

@@ -89,7 +89,7 @@ def _table_keys(kept: Schema, properties: Schema, required: Collection[str]) -> 
 
 
 def _value_shape(kept: Schema, of: Schema) -> str:
-    """Return what a value looks like."""
+    """Return the form of a value, in words."""
     if "$ref" in of and "properties" in _resolve_reference(kept, of):
         return str(of["$ref"]).rpartition("/")[2]
     of = _resolve_reference(kept, of)
@@ -125,7 +125,7 @@ def _first_paragraph(text: str) -> str:
 
 
 def describe_name(registry: Registry, name: str) -> str | None:
-    """Return what goes by a name, in some lines of text; None if nothing does."""
+    """Return the description of a name, in some lines of text; None if the name is unknown."""
     from rrpolicy.estimate.association.measures import MEASURES
 
     told: list[str] = []

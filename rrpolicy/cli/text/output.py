@@ -1,4 +1,4 @@
-"""In which forms a command prints and writes what it found: what `--output-format` and `--also` offer."""
+"""The forms in which a command prints and writes its result: `--output-format` and `--also`."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def report_outcome(
     subjects: Callable[[], Sequence[OutcomeSubject]],
     problems: Sequence[Problem] = (),
 ) -> int:
-    """Show what a command found, and return its exit status.
+    """Show the result of a command, and return its exit status.
 
     Raises:
         RefusedError: RR407 or RR408 if a file cannot be written.
@@ -131,7 +131,7 @@ def _format_outcome(form: Output, outcome: Callable[[], CommandOutcome]) -> str:
 
 
 def _write(file: str, content: bytes) -> None:
-    """Write a file whole, in place of what the run before wrote."""
+    """Write a file whole, in place of that of the run before."""
     unfinished = f"{file}.unfinished"
     try:
         with open(unfinished, "wb") as written:  # noqa: PTH123 no pathlib on the way of a quick check

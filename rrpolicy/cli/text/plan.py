@@ -1,4 +1,4 @@
-"""The plan as text: the grade of protection, assumptions, parameters, requirements, errors, what is dropped."""
+"""The plan as text: the grade of protection, assumptions, parameters, requirements, errors, dropped columns."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
 
 
 def _protection(outlook: PlanResult) -> list[str]:
-    """Return the grade, and what an attacker attains without the release and with it."""
+    """Return the grade, and an attacker's success without the release and with it."""
     panel = _protection_panel(outlook)
     return [] if panel is None else [*grade_table(panel), *_worst_off_lines(panel)]
 
 
 def grade_table(panel: ProtectionPanel) -> list[str]:
-    """Return the heading, and a table of what an attacker attains."""
+    """Return the heading, and a table of an attacker's success."""
     text = [f"{panel.heading[0].lower()}{panel.heading[1:]} {panel.rule}".replace("`", "'")]
     if not panel.rows:
         return text
@@ -118,7 +118,7 @@ def _records_per_person(outlook: PlanResult) -> str:
 
 
 def verdict(found: PlanResult) -> str:
-    """Return the line that a reader must not miss: whether it passes, and in a few numbers what would be done."""
+    """Return the line that a reader must not miss: the decision, and the release in a few numbers."""
     plan, findings, gates = found.plan, found.assessment.findings, found.assessment.utility
     waived = {one.what for one in found.decision.waived}
     accepted = {*plan.policy.release.accept}
@@ -245,7 +245,7 @@ def _extreme_errors(errors: Sequence[MarginalError]) -> Iterator[str]:
 
 
 def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
-    """Yield what each generalised attribute's categories become."""
+    """Yield the released labels of each generalised attribute's categories."""
     for name, released, groups in zip(decoder.attributes, decoder.released, decoder.groups, strict=True):
         categories = 1 + max(code for group in groups for code in group)
         starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
@@ -336,7 +336,7 @@ def _related_measures(companions: Sequence[Companion], explained: set[str] | Non
 
 
 def _meanings(companions: Sequence[Companion], explained: set[str] | None) -> list[str]:
-    """Return what each term means that was not explained yet."""
+    """Return the meaning of each term that was not explained yet."""
     if explained is None:
         return []
     new = {c.name: c.meaning for c in companions if c.meaning and c.name not in explained}

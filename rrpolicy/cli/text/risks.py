@@ -40,7 +40,7 @@ def lines(risks: Sequence[Finding]) -> list[str]:
 
 
 def _by_value(table: ValueTable[Companion]) -> Iterator[str]:
-    """Yield the line of an attribute: what it contributes, and the values that contribute most of that."""
+    """Yield the line of an attribute: its contribution, and the values that contribute most of it."""
     whole = next((numbers for value, numbers in table.rows if not value), ())
     values = sorted(((numbers[0].measure.value, value) for value, numbers in table.rows if value), reverse=True)
     listed = ", ".join(f"{value} {percent(share)}" for share, value in values[:_LEVELS])

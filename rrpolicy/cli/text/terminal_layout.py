@@ -39,7 +39,7 @@ _VERDICTS = {
 _MARKED = re.compile(rf"( *)({'|'.join(map(re.escape, _VERDICTS))})(?![\w-])( *)")
 _COLUMNS = re.compile(r"\S {2,}\S")
 _QUOTED = re.compile(r"(\x1b\[\d+m)*\s*\d* \|")
-"""A line of a policy's file, and what underlines a part of it."""
+"""A line of a policy's file, and the marks that underline a part of it."""
 _COMMAND = re.compile(r"(next: +| +)rrpolicy ")
 
 

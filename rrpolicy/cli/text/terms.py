@@ -58,7 +58,7 @@ def terms_by_name() -> Mapping[str, GlossaryTerm]:
 
 
 def normalise_spelling(name: str) -> str:
-    """Return a name without what its spellings differ in: capitals, hyphens, -ize for -ise, Greek letters, a plural."""
+    """Return a name without spelling differences: capitals, hyphens, -ize for -ise, Greek letters, a plural."""
     letters = re.sub(r"[^a-z0-9]", "", name.casefold().translate(_GREEK))
     british = re.sub(r"iz(?=e|ing|ation)", "is", letters)
     return re.sub(r"(?<=[a-rt-z]{4})s$", "", british)

@@ -218,7 +218,7 @@ class Loglinear(Result):
 
     @property
     def fitted(self) -> Array:
-        """Return the expected counts, one dimension a column, in the order of the formula."""
+        """Return the expected counts, one dimension per column, in the order of the formula."""
         return self.fit.fitted
 
     @property

@@ -213,7 +213,7 @@ def _release_names(releases: Sequence[Release]) -> tuple[str, ...]:
 def _check_times(
     releases: Sequence[Release], kind: ComparisonKind, times: Sequence[float] | None, overlap: int | None
 ) -> tuple[float, ...]:
-    """Return the times of the releases; refuse what cannot be compared (RR572)."""
+    """Return the times of the releases; refuse releases that cannot be compared (RR572)."""
 
     def refuse(message: str, expected: str | None = None, hint: str | None = None) -> NoReturn:
         raise PolicyError(Problem("RR572", message, expected=expected, hint=hint))
@@ -317,7 +317,7 @@ def _compare_quantity(  # noqa: PLR0917 the options of a comparison
 
 
 def _targets(parts: Sequence[EstimatedQuantity]) -> list[Target]:
-    """Return the targets that all releases have errors of: with several records a unit only this table."""
+    """Return the targets that all releases have errors of: with several records per unit only this table."""
     return [target for target in parts[0].errors if all(target in part.errors for part in parts)]
 
 

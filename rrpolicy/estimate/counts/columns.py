@@ -236,7 +236,7 @@ def _time_as_text(value: Any) -> Any:
 
 
 def kind_of(value: Any) -> ValueKind:
-    """Return what a value is, in a word for messages."""
+    """Return the kind of a value, in a word for messages."""
     if isinstance(value, bool):
         return "truth value"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""A condition on a release: 0/1 vectors over randomised axes, and a filter over columns released as they are."""
+"""A condition on a release: 0/1 vectors over randomised axes, and a filter over columns released unmodified."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ def split(where: str | Sequence[Expression] | None, columns: Columns) -> Conditi
     """Read a condition, or take one that was read, and split it.
 
     Raises:
-        PolicyError: RR262, RR264, RR265 for what cannot be read, RR266 where OR or NOT joins a randomised axis with
-            anything else.
+        PolicyError: RR262, RR264, RR265 for a part that cannot be read, RR266 where OR or NOT joins a randomised axis
+            with anything else.
     """
     masks: dict[int, tuple[AxisWeights, Mask]] = {}
     filters: list[str] = []
@@ -210,7 +210,7 @@ def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value
 def implicit_null_exclusions(
     where: Sequence[Expression], columns: Columns, nulls: Collection[str]
 ) -> Iterator[tuple[str, tuple[Expression, ...]]]:
-    """Yield columns whose missing values a condition leaves out without naming them, with what counts such records."""
+    """Yield columns whose missing values a condition excludes silently, with a condition for such records."""
     typed = {part: rewrite(part, lambda leaf: _type_leaf(leaf, columns)) for part in where}
     for name in dict.fromkeys(column for part in typed.values() for column in columns_of(part)):
         own = {name: columns.missing.get(name, "")} if name in columns.missing or name in nulls else {}

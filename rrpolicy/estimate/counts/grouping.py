@@ -35,7 +35,7 @@ class GroupAxis(Struct, frozen=True):
 
 
 def group_values(by: Sequence[str], groups: Sequence[GroupAxis]) -> list[Mapping[str, Value]]:
-    """Return what each cell of a table by some columns is of, in the order of its rows."""
+    """Return the group of each cell of a table by some columns, in the order of its rows."""
     parts = [[dict(zip(g.columns, labels, strict=True)) for labels in g.labels] for g in groups]
     merged = ({k: v for part in cell for k, v in part.items()} for cell in product(*parts))
     return [{b: cell[b] for b in by} for cell in merged]
@@ -90,7 +90,7 @@ class WeightedGroups(Struct, frozen=True):
 
 
 def ungrouped_condition_axes(axes: Sequence[AxisWeights], condition: Condition) -> list[tuple[AxisWeights, Mask]]:
-    """Return the randomised axes of a condition that are not grouped by, with what each must satisfy."""
+    """Return the randomised axes of a condition that are not grouping axes, with the cells that satisfy it."""
     return [(axis, mask) for axis, mask in condition.masks.values() if all(axis is not a for a in axes)]
 
 
@@ -99,8 +99,8 @@ def weigh_groups(
 ) -> WeightedGroups:
     """Weigh groups of released records by a condition's axes.
 
-    `others`: the axes of the condition, with what each must satisfy. `codes`: released cells of the grouping axes, then
-    of the others.
+    `others`: the axes of the condition, with the cells that satisfy it. `codes`: released cells of the grouping axes,
+    then of the others.
     """
     weight, speaks, flat = np.ones(size), np.ones(size), np.zeros(size, dtype=np.int64)
     for (axis, mask), code in zip(others, codes[len(axes) :], strict=False):
@@ -113,7 +113,7 @@ def weigh_groups(
 
 
 def groups_of(axis: AxisWeights, names: Sequence[str], condition: Condition) -> tuple[GroupAxis, Mask | None]:
-    """Return the groups of an axis, and what each counts: (V, groups), or None for every category by itself."""
+    """Return the groups of an axis, and their categories: (V, groups), or None for every category by itself."""
     shown = tuple(c for c in (*axis.columns, *(c for c, _ in axis.more)) if c in names)
     mask = condition.leaves(axis)
     if not shown:
@@ -158,7 +158,7 @@ class Grouping(Struct, frozen=True, dict=True):
 
     @property
     def axis_masks(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
-        """Return each axis with what its groups count."""
+        """Return each axis with the categories in its groups."""
         return tuple(zip(self.axes, self.masks, strict=True))
 
     @cached_property

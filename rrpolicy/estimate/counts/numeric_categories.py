@@ -41,7 +41,7 @@ class CategoryNumbers:
 
     @property
     def within(self) -> tuple[float, float]:
-        """Return what a mean can be."""
+        """Return the possible range of a mean."""
         held = self.y[self.known]
         return (float(held.min()), float(held.max())) if held.size else (-np.inf, np.inf)
 

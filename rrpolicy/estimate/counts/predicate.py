@@ -69,7 +69,7 @@ def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyC
     `whole`: the text is a whole query, not a condition alone; errors name it so.
 
     Raises:
-        PolicyError: RR264 if it is not one, or what reads the tree finds it too deep.
+        PolicyError: RR264 if it is not a single SELECT, or the tree is too deep to be read.
     """
     import duckdb
 

@@ -35,12 +35,12 @@ _BATCH = 1 << 17
 
 
 class CountProvider(Protocol):
-    """What counts in the place of a file."""
+    """A counter in place of a file."""
 
     def count(
         self, data: DataFile, axes: Sequence[AxisWeights], condition: str, parameters: Sequence[Any]
     ) -> tuple[list[Ints], Ints]:
-        """Return what `count` of these would."""
+        """Return the same as `count` does for these arguments."""
         ...
 
 
@@ -122,13 +122,13 @@ def count(
 ) -> tuple[list[Ints], Ints]:
     """Count released records by the released cells of some axes.
 
-    `condition`: a filter over columns released as they are, as SQL with `?` for its parameters.
+    `condition`: a filter over columns released unmodified, as SQL with `?` for its parameters.
 
     Returns for each axis the (groups,) released cell, and the (groups,) records; only occupied groups.
 
     Raises:
-        PolicyError: RR269 if the file is not what the manifest describes, RR265 if a constant of the condition does not
-            fit its column.
+        PolicyError: RR269 if the file differs from the manifest, RR265 if a constant of the condition does not fit
+            its column.
     """
     if data.counted_by is not None:
         return data.counted_by.count(data, axes, condition, parameters)
@@ -177,7 +177,7 @@ def count_each(data: DataFile, axes: Sequence[AxisWeights]) -> list[Ints]:
     Returns for each axis the (axis.counted,) records in each released cell.
 
     Raises:
-        PolicyError: RR269 if the file is not what the manifest describes.
+        PolicyError: RR269 if the file differs from the manifest.
     """
     if not axes:
         return []
@@ -220,7 +220,7 @@ def count_sets(data: DataFile, axis: SetWeights, most: int) -> SetCounts:
     """Count the sets that records were released as.
 
     Raises:
-        PolicyError: RR269 if the file is not what the manifest describes.
+        PolicyError: RR269 if the file differs from the manifest.
     """
     codes = codes_of_sets(axis, *_lists(data.of(axis)))
     holding = (f"sum(n) FILTER (list_contains(codes, {i}))" for i in range(len(axis.original)))
@@ -261,7 +261,7 @@ class Sums(Struct, frozen=True):
 def total(
     data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
 ) -> Sums:
-    """Sum a column of numbers, released as it is, by the released cells of some axes; arguments as for `count`.
+    """Sum a column of numbers, released unmodified, by the released cells of some axes; arguments as for `count`.
 
     Raises:
         PolicyError: as `count`; RR274 if there are infinite numbers, or values that are not numbers.
@@ -287,7 +287,7 @@ def total(
 
 
 class WeightedSums(Struct, frozen=True):
-    """Sums of weights over released records, by columns released as they are and by the released cells of some axes.
+    """Sums of weights over released records, by columns released unmodified and by the released cells of some axes.
 
     Attributes:
         keys: (rows,) number of each combination of the key columns, for each given list of them.
@@ -333,7 +333,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
 ) -> WeightedSums:
     """Sum weights d of released records, and their products with a number; arguments as for `count`.
 
-    `keys`: lists of columns released as they are, which are grouped by, too. `weight`: a column of numbers, d; None
+    `keys`: lists of columns released unmodified, which are grouped by, too. `weight`: a column of numbers, d; None
     for 1. `value`: the number whose products with the weights are summed; None for 1. `condition`: over columns
     released unmodified; other records are summed in d alone.
 
@@ -417,7 +417,7 @@ def _value_numbers(column: Any) -> Ints:
 def values(
     data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
 ) -> tuple[list[Ints], Array, int]:
-    """Return the numbers of a column, released as it is, one a record; arguments as for `count`.
+    """Return the numbers of a column, released unmodified, one per record; arguments as for `count`.
 
     Returns for each axis the (records,) released cell; the (records,) numbers; and the number of records without one.
 
@@ -445,7 +445,7 @@ def values(
 def extremes(
     data: DataFile, axes: Sequence[AxisWeights], value: str, condition: str = "", parameters: Sequence[Any] = ()
 ) -> tuple[list[Ints], list[Any], list[Any]]:
-    """Return the least and the largest value of a column released as it is; arguments as for `count`.
+    """Return the least and the largest value of a column released unmodified; arguments as for `count`.
 
     Returns for each axis the (groups,) released cell; the (groups,) least and largest values, None for a group
     without a value.
@@ -505,7 +505,7 @@ def _aggregate_groups(
 
 
 def _run_query(data: DataFile, query: Callable[[str], str], parameters: Sequence[Any]) -> Any:
-    """Return what a query of the released rows yields, as an arrow table; arguments as for `_answered`."""
+    """Return the result of a query of the released rows, as an arrow table; arguments as for `_answered`."""
     with _open_query(data, query, parameters) as rows:
         return rows.to_arrow_table()
 
@@ -528,8 +528,8 @@ def open_query(
     """Give the rows of a query of several released tables, whose names in SQL are the arguments of `query`.
 
     Raises:
-        PolicyError: RR269 if a table is not what the manifest describes; RR265, if `constants` may be the cause, where
-            a value does not fit its column.
+        PolicyError: RR269 if a table differs from the manifest; RR265, if `constants` may be the cause, where a value
+            does not fit its column.
     """
     import duckdb
 
@@ -557,7 +557,7 @@ def codes_of(axes: Sequence[AxisWeights], table: Any) -> list[Ints]:
 
 
 def relation(connection: Any, data: DataFile) -> str:
-    """Return what to select from.
+    """Return the relation to select from, as SQL.
 
     Raises:
         PolicyError: RR269 if the file does not contain the specified table.

@@ -66,14 +66,14 @@ class Inversion:
 
     @cached_property
     def released(self) -> Array:
-        """Return the released counts, one dimension a part; one pass over the data."""
+        """Return the released counts, one dimension per part; one pass over the data."""
         from rrpolicy.estimate.invert.simplex import released_counts
 
         axes = [axis for axis, _ in self._parts]
         return released_counts(self._data, axes, self._condition.filter, self._condition.parameters)
 
     def answer(self, counts: Array) -> Array:
-        """Return original counts, one dimension a part, summed to the shape of the moment estimates."""
+        """Return original counts, one dimension per part, summed to the shape of the moment estimates."""
         import numpy as np
 
         from rrpolicy.estimate.invert.simplex import apply_along_axes

@@ -78,7 +78,7 @@ def kronecker_product(matrices: Sequence[Array]) -> Array:
 
 
 def maximum_likelihood(released: Array, matrices: Sequence[Array]) -> MaximumLikelihoodTable:
-    """Return the original table under which the released counts, one dimension an axis, are likeliest."""
+    """Return the original table under which the released counts, one dimension per axis, are likeliest."""
     total = float(released.sum())
     shape = tuple(P.shape[1] for P in matrices)
     if total <= 0:
@@ -185,7 +185,7 @@ def _likelihood(pi: Array, n: Array, matrices: Sequence[Array]) -> float:
 def released_counts(
     data: DataFile, axes: Sequence[AxisWeights], condition: str = "", parameters: Sequence[Any] = ()
 ) -> Array:
-    """Return the released records that satisfy a condition, as `count` does, one dimension an axis."""
+    """Return the released records that satisfy a condition, as `count` does, one dimension per axis."""
     codes, n = count(data, axes, condition, parameters)
     shape = [len(axis.released) for axis in axes]
     flat = np.zeros(len(n), dtype=np.int64)

@@ -5,7 +5,8 @@ for the others' errors. So it is near to normal where the coefficient itself is 
 sandwiches). The part of the set around the estimate is shown. Where no b is far enough to be rejected, the end is
 infinite: the release does not bound the coefficient.
 
-The second order of a score in the counts is what its first order leaves out, where other coefficients are estimated.
+The second order of a score in the counts is the part that its first order omits, where other coefficients are
+estimated.
 
 With u of coefficient k, and the others' coefficients solved for beta_k fixed, the score of beta_k is P(T) =
 S_k(beta_k, rest(T); T). With e the error of corrected counts T, differentiating twice gives

@@ -1,1 +1,1 @@
-"""What an analyst gets: estimates with standard errors and intervals, as text, frames and plots."""
+"""Results for analysts: estimates with standard errors and intervals, as text, frames and plots."""

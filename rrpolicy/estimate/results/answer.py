@@ -77,7 +77,7 @@ class Answer(Result):
         return self.selected
 
     def metadata(self) -> dict[str, Json]:
-        """Return the query, and what it groups by."""
+        """Return the query, and its grouping columns."""
         return {"query": self.query, "by": list(self.by)}
 
     def all_notes(self) -> tuple[str, ...]:
@@ -90,5 +90,5 @@ class Answer(Result):
         return tuple(PlottedQuantity(m, m.name) for m in self.quantities)
 
     def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-        """Return all grouping columns, selected or not, and what each row is of."""
+        """Return all grouping columns, selected or not, and the group of each row."""
         return self.by, tuple(tuple(key.get(name) for name in self.by) for key in self.keys)

@@ -1,4 +1,4 @@
-"""What of a result is drawn, and where: the same for plots, for other libraries and for notebooks."""
+"""The drawn parts of a result, and their layout: the same for plots, for other libraries and for notebooks."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def _notes(panels: Sequence[Panel]) -> list[str]:
 
 
 def _describe_plot(found: Result, made: Sequence[PlotAxis]) -> str:
-    """Return what the picture shows, in one sentence."""
+    """Return a description of the picture, in one sentence."""
     rows = [(one.line, row.mark) for one in made for row in one.rows]
     compared = [(line, mark) for line, mark in rows if line is not None and mark.has_ends]
     if compared and _ends(found) != "none":

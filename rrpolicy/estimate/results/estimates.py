@@ -1,4 +1,4 @@
-"""What every result other than a table of counts is: estimates by name, with standard errors for both targets."""
+"""The base of every result other than a table of counts: estimates by name, with standard errors for both targets."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Estimates(Result):
         keys: the group of each row, by column.
         estimate: (rows,) NaN where it cannot be estimated.
         errors: target -> (rows,) standard errors; NaN where no interval belongs to the estimate.
-        range: (rows, 2) what an interval is clipped to; estimates are not.
+        range: (rows, 2) the range that intervals are clipped to; estimates are not.
         estimator: (rows,) `moment`, `EM`, `spread`, `middles of bins` or `not estimable`.
         flags: (rows,) for the target; see `MEANINGS`. The absence of flags guarantees nothing.
         ends: the intervals that are shown, by level and target.
@@ -143,7 +143,7 @@ class Estimates(Result):
 
     @property
     def title(self) -> str:
-        """Return what the estimates are, in words."""
+        """Return the estimated quantity, in words."""
         return "Estimates"
 
     @property
@@ -157,11 +157,11 @@ class Estimates(Result):
         )  # fmt: skip
 
     def interval_description(self) -> str:
-        """Return what low and high are, in words."""
+        """Return the meaning of low and high, in words."""
         return self.of_bins if self.quantity.at_level else super().interval_description()
 
     def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
-        """Return what each row is of, the estimates, how they were made, and Chebyshev's intervals."""
+        """Return the group of each row, the estimates, the estimators, and Chebyshev's intervals."""
         estimator = ResultColumn("estimator", self.estimator, key=False, printed=set(self.estimator) != {MOMENT})
         wide = self.conf_int(interval="chebyshev").T.tolist()
         ends = (
@@ -171,7 +171,7 @@ class Estimates(Result):
         return (*keys, self.quantity, estimator, *ends)
 
     def metadata(self) -> dict[str, Json]:
-        """Return what rows are of."""
+        """Return the grouping columns."""
         return {"by": list(self.by)}
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import Mask
 
 Flags: TypeAlias = tuple[tuple[str, ...], ...]
-"""Of each row, the names of what may be doubted."""
+"""For each row, the names of possible doubts."""
 
 FEW = 5
 FEW_RECORDS = "few records"

@@ -2,7 +2,7 @@
 
 A count is a whole number: its intervals, and those of shares, have Yates' continuity correction of half a record.
 
-Measures of association have theirs from `rrpolicy.estimate.association.measure_ranges`. What all have in common: the
+Measures of association have theirs from `rrpolicy.estimate.association.measure_ranges`. They have in common that the
 ends depend on the level and on the target, and no end is invented where the data give none.
 
 The one formula of variance, of sums of record weights and of linear functions of them: with w the contribution of a
@@ -264,7 +264,7 @@ class FiellerRatios:
         }
 
     def bias(self, target: Target) -> Array:
-        """Return (rows,) by how much the expectation of R exceeds what it estimates, to second order.
+        """Return (rows,) the bias of R, to second order.
 
         E[n/d] - E[n]/E[d] is (R Var d - Cov(n, d)) / d^2 up to terms of higher order (Cochran 1977, section 6.8).
         """

@@ -166,7 +166,7 @@ def concatenate_quantities(parts: Sequence[EstimatedQuantity]) -> EstimatedQuant
 def key_columns(
     by: Sequence[str], keys: Sequence[Mapping[str, Value]], taken: Sequence[str] = SINGLE_QUANTITY_NAMES
 ) -> tuple[ResultColumn, ...]:
-    """Return what rows are of, a column each.
+    """Return the grouping columns, a result column each.
 
     `keys`: of each row, by name; a column that it sums over is missing. `taken`: names of other columns of the result:
     ` (group)` is written after a name that is one of them.

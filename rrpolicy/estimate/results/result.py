@@ -1,4 +1,4 @@
-"""What everything that an analyst gets is: rows with estimates, standard errors, intervals and flags."""
+"""The base of all results for analysts: rows with estimates, standard errors, intervals and flags."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Result(ABC):
 
     schema: ClassVar[str]
     intervals: ClassVar[str] = "low and high are {level} intervals"
-    """What low and high are, in words."""
+    """The meaning of low and high, in words."""
 
     where: str | None
     target: Target
@@ -58,7 +58,7 @@ class Result(ABC):
     @property
     @abstractmethod
     def title(self) -> str:
-        """Return what the estimates are, in words."""
+        """Return the estimated quantity, in words."""
 
     @abstractmethod
     def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
@@ -75,7 +75,7 @@ class Result(ABC):
         return TargetScope(self.target, self.max_records, WEIGHTS_INSIDE if self.weights_inside else None)
 
     def all_notes(self) -> tuple[str, ...]:
-        """Return the notes, and what the rows themselves give to note."""
+        """Return the notes, with those that follow from the rows."""
         return (*self.notes, UNWEIGHTED) if self.weights_inside else self.notes
 
     def metadata(self) -> dict[str, Json]:
@@ -121,13 +121,13 @@ class Result(ABC):
         return found
 
     def row_keys(self) -> tuple[tuple[str, ...], tuple[tuple[Any, ...], ...]]:
-        """Return the columns that rows are of, and what each row is of; None in a column that it sums over."""
+        """Return the grouping columns, and the group of each row; None in a column that it sums over."""
         keys = [part for part in self.contents() if isinstance(part, ResultColumn) and part.key]
         rows = zip(*(part.cells for part in keys), strict=True) if keys else ((),) * self.quantities[0].estimate.size
         return tuple(part.name for part in keys), tuple(rows)
 
     def labels(self) -> list[str]:
-        """Return what each row is of, in words."""
+        """Return the group of each row, in words."""
         _, rows = self.row_keys()
         return [", ".join("all" if v is None else str(v) for v in row) or "all records" for row in rows]
 
@@ -153,7 +153,7 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Json]:
         """Return plain data: `rows[]` by column; numbers that are not there, and ends that do not exist, are null.
 
-        `not_bounded` names the latter, one list a row. A grouping column that is called as a column of results is
+        `not_bounded` names the latter, one list per row. A grouping column that is called as a column of results is
         written with ` (group)` after it.
 
         Example:
@@ -220,7 +220,7 @@ class Result(ABC):
         return html(self)
 
     def plot(self, *, facet: str | None = None, group: str | None = None, width: int = WIDTH) -> Figure:
-        """Return a dot-and-interval plot as SVG, one line a row; quantities, and rows that sum over others, apart.
+        """Return a dot-and-interval plot as SVG, one line per row; quantities, and rows that sum over others, apart.
 
         Args:
             facet: a column of the rows: each of its categories has a panel, all on the same axis.

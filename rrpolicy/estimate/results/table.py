@@ -48,7 +48,7 @@ UNIFORM_SPREAD_METHOD = "even spread inside released groups (biased)"
 BIASED_ESTIMATOR_METHOD = "{}: biased, and the interval is that of the moment estimate"
 
 ROUNDING = 1e-9
-"""What an estimate may be off by, as a share of N."""
+"""The rounding error of an estimate, as a share of N."""
 
 
 class CrosstabRow(Struct, frozen=True):
@@ -80,7 +80,7 @@ class Crosstab(Result):
     Attributes:
         by: released names, in the given order.
         groups: the groups of each axis; cells are their product, the last axis fastest.
-        estimate: array of counts, one dimension an axis (of size 1 where it is summed over); unbiased unless `method`
+        estimate: array of counts, one dimension per axis (of size 1 where it is summed over); unbiased unless `method`
             names another estimator.
         second_moment: sums of squared weights, likewise.
         support: number of released records that support each cell, likewise; for spread counts, the largest possible
@@ -126,7 +126,7 @@ class Crosstab(Result):
 
     @property
     def axes(self) -> tuple[tuple[AxisWeights, Mask | None], ...]:
-        """Return each grouping axis with what its groups count: (V, groups), or None for every category by itself."""
+        """Return each grouping axis with its groups' categories: (V, groups), or None for each category by itself."""
         return self._axes
 
     def constrained(self, estimate: Array, method: str) -> Crosstab:
@@ -274,7 +274,7 @@ class Crosstab(Result):
         return np.asarray((sums * released) @ sums.T - (functions * self.moment_estimate.reshape(-1)) @ functions.T)
 
     def _added(self, functions: Array) -> tuple[Array, Array]:
-        """Return (sums, released cells) what a record of each adds, and (released cells,) how many there are."""
+        """Return (sums, released cells) the contribution of a record, and (released cells,) the records."""
         released = self.released
         weighted = functions.reshape(-1, *self.estimate.shape)
         for place, (axis, targets) in enumerate(self.axes):
@@ -316,7 +316,7 @@ class Crosstab(Result):
 
     @property
     def counts(self) -> EstimatedQuantity:
-        """Return the counts, a row a cell."""
+        """Return the counts, a row per cell."""
         return EstimatedQuantity(
             SINGLE_QUANTITY_NAMES,
             self.estimate.reshape(-1),
@@ -345,7 +345,7 @@ class Crosstab(Result):
         return tuple(CrosstabRow(*row) for row in zip(keys, *columns.values(), strict=True))
 
     def listed_counts(self) -> tuple[Sequence[Mapping[str, Value]], EstimatedQuantity]:
-        """Return what each row is of, and the counts of the rows."""
+        """Return the group of each row, and the counts of the rows."""
         keys = self.group_values()
         if self.listed is None:
             return keys, self.counts
@@ -363,7 +363,7 @@ class Crosstab(Result):
         return (*key_columns(self.by, keys), counts)
 
     def metadata(self) -> dict[str, Json]:
-        """Return what was grouped by, and how it was estimated."""
+        """Return the grouping columns, and the method of estimation."""
         return {"by": list(self.by), "method": self.method}
 
     def method_description(self) -> str:
@@ -377,7 +377,7 @@ class Crosstab(Result):
         return "" if self._moment is not None and possible else self.intervals
 
     def group_values(self) -> Sequence[Mapping[str, Value]]:
-        """Return what each cell is of, in the order of the estimates."""
+        """Return the group of each cell, in the order of the estimates."""
         return group_values(self.by, self.groups)
 
     @property

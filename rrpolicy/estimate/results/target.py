@@ -51,7 +51,7 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
     """Refuse an unknown target or level, and the population if its variance cannot be estimated.
 
     Raises:
-        PolicyError: RR271; RR247 for the population of a release with several records a unit.
+        PolicyError: RR271; RR247 for the population of a release with several records per unit.
     """
     if target not in {"table", "population"}:
         raise PolicyError(Problem("RR271", f"no such target: {target!r}", expected='"table" or "population"'))

@@ -104,7 +104,7 @@ def plain(value: Any) -> Any:
 
 
 def kind_of_ends(found: Result) -> str:
-    """Return in words what marks and bars of a plot are."""
+    """Return the meaning of a plot's marks and bars, in words."""
     of = "this table" if found.target == "table" else "the population"
     if is_spread(found):
         ends = "bounds that are certain, not intervals" if has_certain_bounds(found) else "no intervals"

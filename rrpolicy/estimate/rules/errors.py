@@ -83,7 +83,7 @@ class RuleErrors(Struct, frozen=True):
 
 
 def rule_errors(rules: Rules, truth: pd.DataFrame) -> RuleErrors:
-    """Compare the rules of `Release.rules` with those of the true table of original values, one row a record.
+    """Compare the rules of `Release.rules` with those of the true table of original values, one row per record.
 
     RR277 if the rules are under a condition, or a column is missing.
     """

@@ -89,7 +89,7 @@ class AssociationRule(Struct, frozen=True):
 
     Attributes:
         given: column -> category of the rule's condition.
-        then: column -> category of what follows.
+        then: column -> category of the rule's conclusion.
         support: share of records with all of them.
         support_se: its standard error.
         support_interval: Fieller's.

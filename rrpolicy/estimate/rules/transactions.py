@@ -49,7 +49,7 @@ class Items:
 
     @cached_property
     def weights(self) -> Array:
-        """Return (2, items, 1 + most rows): weights, and their squares, as `base` and what each row adds."""
+        """Return (2, items, 1 + most rows): weights, and their squares, as `base` and the contribution of each row."""
         base = self.base[:, None]
         return np.stack([np.concatenate([base**p, (base + self.more) ** p - base**p], axis=1) for p in (1, 2)])
 

@@ -92,7 +92,7 @@ class AnatomyNumbers(Struct, frozen=True):
     Attributes:
         rows: the numbers that each row can count.
         categories: categories of the column that are not numbers.
-        missing: records without a number, if it is released as it is.
+        missing: records without a number, if it is released unmodified.
     """
 
     rows: tuple[CandidateNumbers, ...]

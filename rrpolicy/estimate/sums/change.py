@@ -67,12 +67,12 @@ class Changes(Estimates):
 
     @property
     def exact(self) -> bool:
-        """Return False: that a change has no error rests on what was stated."""
+        """Return False: a change is without error only if the analyst's statement is right."""
         return False
 
     @property
     def title(self) -> str:
-        """Return what the estimates are, and by what."""
+        """Return the estimated quantity, and the groups."""
         by = f" by {', '.join(self.by)}" if self.by else ""
         return f"Estimated changes of counts{by}"
 
@@ -81,7 +81,7 @@ class Changes(Estimates):
         return (PlottedQuantity(self.quantity, line=ChartReferenceLine(0.0, "no change")),)
 
     def metadata(self) -> dict[str, Json]:
-        """Return what was grouped by, and what was stated."""
+        """Return the grouping columns, and the stated share of unchanged people."""
         return {"by": list(self.by), "unchanged": self.unchanged, "records_before": self.before}
 
 

@@ -135,7 +135,7 @@ def tables(
 
 
 def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Expression]) -> tuple[str, ...]:
-    """Return what must be known to read rows by labels that overlap."""
+    """Return the notes that are required to read rows by labels that overlap."""
     if release.design is not None or not any(name in release.columns.spread for name in map(release.columns.name, by)):
         return ()
     condition = split(where, release.columns)
@@ -144,7 +144,7 @@ def notes_on_labels(release: Release, by: Sequence[str], where: Sequence[Express
 
 
 def _with_label_bounds(release: Release, table: Crosstab, ends: tuple[Array, Array]) -> Crosstab:
-    """Return a table with what labels that overlap leave open of its cells; the same where none do.
+    """Return a table with bounds for cells whose labels overlap; the same table if none overlap.
 
     `ends`: of the released cells, the fewest records of each that satisfy the condition, and the most.
     """

@@ -319,7 +319,7 @@ def _anatomy_shares(
 def _masks(  # noqa: PLR0917 the groups of an axis, and the two conditions
     axis: AxisWeights, group: GroupAxis, targets: Mask | None, outer: set[str], smaller: Condition, larger: Condition
 ) -> tuple[Mask, Mask]:
-    """Return what each smaller group of an axis counts, and what the larger one that it lies in: (V, groups) each."""
+    """Return the categories in each smaller group of an axis, and in the larger one around it: (V, groups) each."""
     V = len(axis.original)
     if V * len(group.labels) > CELLS:
         raise PolicyError(Problem("RR268", f"{', '.join(map(repr, axis.columns))} has too many groups for shares"))

@@ -223,7 +223,7 @@ def _mean_and_total_bounds(
 
 
 def _unchanged_number_ranges(asked: NumericQuestion) -> NumberRanges:
-    """Return the numbers of a column that is released as it is."""
+    """Return the numbers of a column that is released unmodified."""
     release, condition = asked.release, asked.condition
     check_numbers(release.columns, asked.name)
     codes, y, missing = values(release.data, asked.axes, asked.name, condition.filter, condition.parameters)

@@ -64,7 +64,7 @@ class Design(Struct, frozen=True):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what must be known of errors."""
+        """Return the notes that are required to read the errors."""
         told = []
         if self.weights_inside:
             told.append("the publisher kept the survey's weights: known totals stand in for them")

@@ -138,7 +138,7 @@ class Survey:
     def indicators(self, grouped: Sequence[tuple[AxisWeights, Mask | None]], condition: Condition) -> Array:
         """Return (groups, *V) whether an original cell lies in each group and satisfies a condition.
 
-        `grouped`: axes with what each group counts; the last one fastest.
+        `grouped`: axes with the categories in each group; the last one fastest.
 
         Raises:
             PolicyError: RR268 if that is too large.
@@ -189,7 +189,7 @@ class Survey:
         return found - self._expected(errors, errors, np.matmul) if target == "table" else found
 
     def covariance_of_ratios(self, parts: Functions, wholes: Functions) -> Callable[[Target], Array]:
-        """Return what gives (functions, functions) the covariance of ratios of totals (delta method), by target."""
+        """Return a function of the target: (functions, functions) covariances of ratios of totals (delta method)."""
 
         def covariance(target: Target) -> Array:
             n, d = (self.totals(f).reshape(-1, *(1,) * (parts.ndim - 1)) for f in (parts, wholes))
@@ -215,7 +215,8 @@ class Survey:
     def variances(self, functions: Functions, size: Array | float = 0.0) -> tuple[tuple[Array, Mask], Array]:
         """Return the variances of totals for this table, as of `table_variance`, and for the population.
 
-        `size`: (functions,) of what else this table's variance is compared with, whether it is 0.
+        `size`: (functions,) added to the population's variance, as the scale on which this table's variance counts as
+        0.
         """
         population = np.maximum(self.variance(functions, "population"), 0.0)
         table = self.variance(functions, "table")
@@ -330,7 +331,7 @@ class Survey:
         return flat
 
     def _released(self, functions: Functions) -> Array:
-        """Return (functions, 3, *U) what a released record adds, unbiased for what its original does."""
+        """Return (functions, 3, *U) the contribution of a released record, unbiased for that of its original."""
         found = functions
         for place, axis in enumerate(self.axes, start=2):
             if not isinstance(axis, IdentityWeights):
@@ -380,7 +381,7 @@ class Survey:
         return np.asarray(csr_array(entries, shape=(rows, values.shape[1])) @ values.T)
 
     def _joined(self, errors: Functions, others: Functions, target: Target, join: FactorJoin) -> Array:
-        """Return how totals vary together; of this table, with what squares are without randomisation."""
+        """Return the covariance of totals; for this table, less the expected squares without randomisation."""
         first = self._released(errors * self.size).reshape(len(errors), -1)
         second = first if others is errors else self._released(others * self.size).reshape(len(others), -1)
         if target == "table":
@@ -415,7 +416,7 @@ class Survey:
         return square - crossed + join(inflated * n * centre, _second_factor(other, join))
 
     def _squares(self, first: Array, second: Array, sums: Array, join: FactorJoin) -> Array:
-        """Return sums over records of products of what they add."""
+        """Return sums over records of products of their contributions."""
         cells = first.shape[1] // 3
         by_cell = np.stack([np.bincount(self._cell, weights=s, minlength=cells) for s in sums.reshape(-1, 9).T])
         by_cell = by_cell.reshape(3, 3, cells)

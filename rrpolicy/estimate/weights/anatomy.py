@@ -1,4 +1,4 @@
-"""Record weights of dealt groups: what share of a record's group has a sensitive value.
+"""Record weights of dealt groups: the share of a record's group that has a sensitive value.
 
     w(record in group g, predicate c) = (values of g that satisfy c) / (values of g)
 
@@ -51,7 +51,7 @@ class AnatomyWeights(AxisWeights):
         return PolicyError(Problem("RR288", message, hint=hint))
 
     def beside(self, other: AnatomyWeights) -> PolicyError:
-        """Return the error (RR288) for what would need to know which values of two columns belong to one record."""
+        """Return the error (RR288) for statistics that need to know which values belong to one record."""
         message = (
             f"{self.columns[0]!r} and {other.columns[0]!r} are released in tables of their own: which of a group's "
             "values belong to one record is not released, and nothing by both can be estimated"

@@ -77,7 +77,7 @@ def minimum_variance(matrix: Rows, targets: Rows) -> tuple[list[list[Fraction]],
 
 
 def minimum_variance_float(matrix: Rows, targets: Array) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Do what `minimum_variance` does for matrices too large for rationals.
+    """Return the weights of `minimum_variance` for matrices too large for rationals.
 
     Returns w: (released, k) and (k,) whether `matrix^T w = target` is true to 1e-9.
     """
@@ -207,7 +207,7 @@ class AxisWeights(ABC):
         return np.moveaxis(np.tensordot(x, w.astype(float), axes=(axis, 0)), -1, axis)
 
     def adding(self, values: Array) -> Array:
-        """Return (counted,) what released records add to the sum of (V,) values over original cells."""
+        """Return (counted,) the contribution of released records to the sum of (V,) values over original cells."""
         return np.asarray(self.table @ values)
 
     def products(self, first: Array, second: Array) -> Array:
@@ -226,7 +226,7 @@ class AxisWeights(ABC):
 
 @dataclass(frozen=True)
 class IdentityWeights(AxisWeights):
-    """A column released as it is: w = c."""
+    """A column released unmodified: w = c."""
 
     @property
     def randomised(self) -> bool:

@@ -21,7 +21,7 @@ from rrpolicy.estimate.weights.sets import set_weights
 
 
 def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
-    """Return the weights of a decoder: one axis; of recode one a column, whose weights multiply.
+    """Return the weights of a decoder: one axis; of recode one per column, whose weights multiply.
 
     The list of forms is closed: no plugin brings an estimator.
 

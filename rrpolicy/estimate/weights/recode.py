@@ -149,7 +149,7 @@ def _categories(axis: RecodeWeights, value: Value) -> tuple[Value, ...]:
 
 
 def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
-    """Refuse what rests on unbiased counts with a covariance.
+    """Refuse statistics that need unbiased counts with a covariance.
 
     Raises:
         PolicyError: RR288.
@@ -159,7 +159,7 @@ def refuse_biased(axes: Sequence[AxisWeights], what: str) -> None:
 
 
 def biased_counts_error(axes: Sequence[AxisWeights], what: str) -> PolicyError:
-    """Return the error (RR288) for what rests on unbiased counts; arguments as for `refuse_biased`."""
+    """Return the error (RR288) for statistics that need unbiased counts; arguments as for `refuse_biased`."""
     columns = dict.fromkeys(repr(c) for axis in axes if not axis.unbiased for c in axis.columns)
     return PolicyError(
         Problem(

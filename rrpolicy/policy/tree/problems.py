@@ -221,7 +221,7 @@ def _example_toml(value: Any) -> str:
 
 
 def accepted_keys(model: type[BaseModel], loc: Iterable[str | int] = ()) -> list[str]:
-    """Return the keys that a class, or what it nests at a location, accepts."""
+    """Return the keys that a class, or its nested class at a location, accepts."""
     return [f.alias or n for m in _location_classes(model, loc) for n, f in m.model_fields.items()]
 
 

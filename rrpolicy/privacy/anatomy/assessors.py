@@ -101,7 +101,7 @@ def _unreachable_limit(requirement: Requirement, channel: AnatomyChannel, origin
 
 
 def _linkage_finding(requirement: Requirement, channel: AnatomyChannel, original: Original) -> Finding:
-    """Return the finding for the unmodified columns, with what groups leave of k and epsilon: nothing."""
+    """Return the finding for the unmodified columns: groups guarantee neither k nor epsilon."""
     (of_product,) = identity_disclosure.IdentityDisclosure().assessors()
     found = of_product.assess(requirement, channel.untouched(), original)
     companions = (

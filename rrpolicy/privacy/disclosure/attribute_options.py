@@ -68,7 +68,7 @@ _WHO: Mapping[LimitKind, tuple[str, str, tuple[str, ...]]] = {
     LimitKind.BEST_GUESS: ("best guess", GUESSER, (SHARES,)),
     LimitKind.GAIN: ("gain of the best guess over the largest within-group share", GAINER, (SHARES,)),
 }
-"""In words, the attacker, and what the number rests on."""
+"""In words, the attacker, and the assumptions of the number."""
 
 
 class AttributeDisclosureOptions(BaseModel):
@@ -135,7 +135,7 @@ class AttributeDisclosureOptions(BaseModel):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """Return what the number rests on in any case."""
+        """Return the assumptions of the number in any case."""
         return _WHO[self.measure][2]
 
     @property

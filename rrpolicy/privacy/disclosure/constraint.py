@@ -74,7 +74,7 @@ class RetentionVariables:
         return number is None or float(keep[number]) == self._own[number]
 
     def at(self, keep: Array, axis: Axis) -> MovableAxis:
-        """Return an axis moved to its keep probability; one that stays where it is keeps what its blocks have."""
+        """Return an axis moved to its keep probability; an axis that does not move keeps those of its blocks."""
         number = self._number.get(id(axis))
         if number is None:
             return cast("Transition", axis)

@@ -1,7 +1,7 @@
 """Risks in exact integers, for numbers so near their limit that doubles cannot decide.
 
-lambda is computed in integers over one denominator. The sum over released combinations is exact where it has few terms,
-else enclosed within 2^-256 of each: what the enclosure cannot decide does not pass.
+lambda is computed in integers over one denominator. The sum over released combinations is exact where it has few
+terms, else enclosed within 2^-256 of each: a comparison that the enclosure cannot decide does not pass.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 None of them bounds another. The risk is the chance of one event (the attacker reconstructs both the person's own
 combination and the true value); these measure how good a guess of the value is.
 
-Where released values cannot be listed, they are bounds, equal where exact: expectations over what a record releases,
-which the axis determines or bounds. R_S(u | alpha) is the expected posterior of the own value. Of attributes that are
-released together, one is read out of all: values of the others are summed over.
+Where released values cannot be listed, they are bounds, equal where exact: expectations over the released values of a
+record, which the axis determines or bounds. R_S(u | alpha) is the expected posterior of the own value. Of attributes
+that are released together, one is read out of all: values of the others are summed over.
 """
 
 from __future__ import annotations

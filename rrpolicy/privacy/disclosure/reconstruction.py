@@ -102,7 +102,7 @@ class ReleasedSlab(Struct, frozen=True):
 
 
 def _apply_in_chunks(x: Array, carry: Callable[[Array], Array]) -> Array:
-    """Return what an array becomes some rows at a time, written over it if they keep their shape."""
+    """Return an array carried over some rows at a time, written over it if they keep their shape."""
     size = max(1, BLOCK * len(x) // x.size)
     done = x
     for start in range(0, len(x), size):
