@@ -204,7 +204,6 @@ def _require_plausible(product: Product, table: Original) -> None:
 def _write_collected_rows(
     plan: Plan, product: Product, table: Original, staging: Staging, formats: Formats
 ) -> Mapping[str, WrittenTable]:
-    """Write the collected rows in canonical order."""
     sink = folder_sink(plan, staging.public, staging.scratch, formats)
     (spec,) = product.tables()
     cells = table.counts(*(c.name for c in spec.columns))

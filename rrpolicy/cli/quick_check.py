@@ -146,7 +146,6 @@ def _document(found: Sequence[FileCheck], status: int) -> Json:
 
 
 def _print_problems(name: str, problems: Sequence[Problem]) -> None:
-    """Print problems for people."""
     from rrpolicy.cli.terminal import problem_count, wants_colour
     from rrpolicy.policy.diagnostics import render
 

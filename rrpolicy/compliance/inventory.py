@@ -158,7 +158,6 @@ def build_inventory(
 
 
 def _find_bundles(folders: Sequence[Path]) -> list[Path]:
-    """Return the bundles below some folders, each once."""
     released = (file for folder in folders for file in sorted(folder.rglob(f"public/{MANIFEST_FILE}")))
     return list(dict.fromkeys(file.parent.parent for file in released))
 

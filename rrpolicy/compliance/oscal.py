@@ -91,8 +91,6 @@ class _Objective(Struct, frozen=True):
 
 
 class _Results(Struct, frozen=True, dict=True):
-    """One document."""
-
     evidence: ComplianceEvidence
     released: str
 

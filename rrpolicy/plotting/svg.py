@@ -145,8 +145,6 @@ class _Sheet:
 
 
 class _AxisPosition(Struct, frozen=True):
-    """The horizontal position of an axis."""
-
     scale: Scale
     left: float
     wide: float

@@ -238,7 +238,6 @@ def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, m
 def _check_statement(
     gathered: _StatementFindings, file: str, envelope: SignedEnvelope, public: Path, manifest: Manifest
 ) -> None:
-    """Check one statement against the release."""
     name = f"{ATTESTATIONS_FOLDER}/{file}"
     if file == RELEASE:
         same = _is_release_statement(envelope, public, manifest)
@@ -303,7 +302,6 @@ def _is_verification_result(envelope: SignedEnvelope, public: Path) -> bool:
 
 
 def _trusted_results(gathered: _StatementFindings, keys: Sequence[TrustedKey]) -> list[str]:
-    """Return the results signed by a trusted key."""
     named = []
     for name, result in gathered.results.items():
         by = next((trusted for trusted in keys if result.signed_by(trusted.key)), None)

@@ -252,7 +252,6 @@ def _with_limit(requirement: Requirement, limit: Fraction) -> Requirement | None
 def _check_shortcuts(
     assessor: Assessor, requirement: Requirement, channel: Channel, original: Original, finding: Finding
 ) -> None:
-    """Compare shortcuts for a finding with the finding."""
     satisfied = finding.verdict is Verdict.SATISFIED
     if assessor.holds is not None:
         held = assessor.holds(requirement, channel, original)

@@ -144,8 +144,6 @@ def _check_expected(
 
 
 class _MetricCase(Struct, frozen=True):
-    """A metric with one table."""
-
     metric: UtilityMetric[Any]
     options: BaseModel
     policy: OpenedPolicy

@@ -87,7 +87,6 @@ def _files_match(again: Path, public: Path, files: Sequence[str]) -> bool:
 
 
 def _check_key(log: Log, audit: AuditFolder, side: PublicFolder, key: KeyFile | SeriesKey) -> None:
-    """Check that a key is this plan's, or this series'."""
     if isinstance(key, SeriesKey):
         stated = side.manifest.series
         known = stated is not None and series_id(key.key, key.series) == stated.id

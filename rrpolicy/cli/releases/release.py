@@ -108,7 +108,6 @@ def command(
 
 
 def _key_outcome(found: WrittenBundle, key: str | None, *, used: bool) -> str:
-    """Return the disposition of the key, in words."""
     if key is None:
         return "the key was destroyed"
     series, where = found.policy.release.series, "derived from" if found.key is None else "in"
@@ -126,7 +125,6 @@ def _series_ledger(policy: Policy) -> str | None:
 
 
 def _population_table(policy: Policy) -> str | None:
-    """Return the table of the population that the policy names."""
     people = policy.reference
     return None if people is None or people.uri is None else _uri(people.uri, policy)
 

@@ -67,7 +67,6 @@ def command(
 
 
 def _sign_verification(bundle: Path, found: Verification, key: Path) -> list[str]:
-    """Sign the verification, and return the line to print."""
     from datetime import UTC
 
     from rrpolicy.signing.signing import sign_verification

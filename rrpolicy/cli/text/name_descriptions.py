@@ -119,7 +119,6 @@ def _scalar_shape(of: Schema) -> str:
 
 
 def _first_paragraph(text: str) -> str:
-    """Return the first paragraph of a docstring, as a sentence."""
     first = re.sub(r"\s+", " ", text.partition("\n\n")[0]).strip()
     return first[:1].upper() + first[1:] + ("" if first.endswith((".", ":")) or not first else ".")
 
@@ -194,7 +193,6 @@ def _choice_keys(every: Iterable[KeyTable]) -> Iterator[tuple[KeyTable, TableKey
 
 
 def _choice_words(key: TableKey) -> Sequence[str]:
-    """Return the words that a key chooses among."""
     return re.findall(r'`"([\w-]+)"`', key.value)
 
 
@@ -228,7 +226,6 @@ def _guarantee_lines(model: PrivacyModel[Any]) -> Iterator[str]:
 
 
 def _docstring_summary(of: object) -> list[str]:
-    """Return the first paragraph of the docstring."""
     return [" ".join((inspect.getdoc(type(of)) or "").partition("\n\n")[0].split())]
 
 

@@ -211,7 +211,6 @@ class Independence(Struct, frozen=True):
         )
 
     def _repr_html_(self) -> str:
-        """Return the test as HTML, for notebooks."""
         names = ("statistic", "degrees of freedom", "p")
         values = (plain_number(self.statistic, 4), self.freedom, p_value(self.p_value))
         table = rows(names, [values]) if math.isfinite(self.statistic) else ""

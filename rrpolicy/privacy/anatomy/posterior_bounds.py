@@ -147,7 +147,6 @@ class PosteriorBounds(Struct, frozen=True, dict=True):
 
     @cached_property
     def _told_apart(self) -> bool:
-        """Whether phases are distinguished."""
         return len(self.people) * sum((len(p.above) + len(p.level)) ** 2 for p in self.phases) <= MOST
 
     @cached_property
