@@ -10,9 +10,9 @@ P[b, x]. Over all people who may have released b, each paired with every other p
 
     f(b) = (A(b) / lambda(b) - 1) / (2 (N - 1)),    A(b) = sum_x,y n_x n_y max(P[b, x], P[b, y]),    lambda = P n
 
-are right in expectation. Predicted are sum over b of lambda(b) f(b): for each record, over all pairs of people, the
-mean of (1 + TV(P[., x], P[., y])) / 2. The advantage is the total variation distance of the two people's releases: no
-guess from the record has a larger one, and of epsilon none is larger than tanh(epsilon / 2).
+are right in expectation. The prediction is the sum over b of lambda(b) f(b): for each record, over all pairs of
+people, the mean of (1 + TV(P[., x], P[., y])) / 2. The advantage is the total variation distance of the two people's
+releases: no guess from the record has a larger one, and for a given epsilon none is larger than tanh(epsilon / 2).
 
 A(b) needs no enumeration of pairs. On each axis the originals of a row b take a few different probabilities, two where
 an axis keeps a value or exchanges it evenly: A(b) is a sum over their combinations, in the order of their products.

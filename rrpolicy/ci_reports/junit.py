@@ -2,7 +2,7 @@
 
 A case that fails has a `failure`, one that is undecided because of an error in policy, call or data an `error`, a
 waived one is skipped. A requirement met given derived statistics passes, and names them in its output. Requirements
-`check` leaves to `plan` are skipped, too: they are undecided.
+that `check` leaves to `plan` are skipped, too: they are undecided.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def template_environment(
 
 
 class _RuntimeCodeGenerator(CodeGenerator):
-    """Leaves everything but the templates' own text to be computed on output."""
+    """A code generator that computes everything but the templates' own text on output."""
 
     def _output_child_to_const(self, node: Expr, frame: Frame, finalize: Any) -> str:
         if isinstance(node, TemplateData):

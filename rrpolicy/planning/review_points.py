@@ -40,7 +40,7 @@ SURVEY_DESIGN_REMARK = "survey-design"
 
 @runtime_checkable
 class _SinglesCounter(Protocol):
-    """An original that counts unique values while its rows pass."""
+    """An original that counts the unique values of its columns while its rows are read."""
 
     def singles(self, name: str) -> int: ...
 

@@ -44,7 +44,7 @@ def canonicalize_name(name: str) -> str:
 
 
 def providers() -> Mapping[str, tuple[str, str]]:
-    """Return the name and version of each distribution that provides plugins, by all packages that it installs.
+    """Return import package -> (name, version) of its distribution, for all distributions that provide plugins.
 
     The built-in plugins belong to `rrpolicy`, without a version.
     """

@@ -77,7 +77,7 @@ def _interval_ends(table: ShareTable, z: float, held: Mask) -> tuple[Array, Arra
 
 
 def overlap_shares(first: tuple[Array, Array], second: tuple[Array, Array]) -> Array:
-    """Return the overlap of pairs of intervals, each 0 to 1; they are lower and upper ends."""
+    """Return the overlap of pairs of intervals, each in [0, 1]; the arguments are (lower ends, upper ends)."""
     import numpy as np
 
     (a, b), (c, d) = first, second

@@ -159,7 +159,7 @@ _CLOCKS = timedelta(days=1)
 
 
 def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> None:
-    """Check that release.json is consistent on decisions; note problems caused by the day, which fail nothing."""
+    """Check that decisions in release.json are consistent; note date-related problems, which fail no check."""
     governance = manifest.governance
     agree = governance.digest() == manifest.governance_digest
     failure = f"the field '{DIGEST}' of release.json is not the digest of its field 'governance'"

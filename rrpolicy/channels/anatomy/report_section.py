@@ -109,7 +109,7 @@ def _with_pair_table(groups: AnatomyChannel, original: Original, section: Sectio
 
 
 def _group_size_text(groups: AnatomyChannel, records: int) -> str:
-    """Return the groups' sizes in words: l, and a few have one residue or more."""
+    """Return the group sizes in words: l records, and in a few groups one or more residual records in addition."""
     least, most = groups.sizes(records)
     if most == least:
         return figure(least)

@@ -100,8 +100,9 @@ def expected_posterior(prior: Array, set_size: int) -> tuple[Array, Array]:
 def expected_ratio(weight: Array, prior: Array, set_size: int) -> tuple[Array, Array]:
     """Return lower and upper bounds of E (w_u + sum of w over R) / (c_u + sum of c over R) for each value u.
 
-    With w = c it is 1; with w the shares among records of anywhere, it is the probability, over c_u, that u is read
-    from one of them; with w = c on some values and 0 elsewhere, the posterior of these taken together.
+    With w = c it is 1. With w the shares in another set of records, it is the probability, over c_u, that u is read
+    from one of these records. With w = c on some values and 0 elsewhere, it is the posterior of these values
+    together.
 
     `weight`: (…, S) w, 0 or more; `prior`: (…, S) c, shares. Both results are (…, S), equal if exact; 0 if c_u is 0.
     Beyond `MOST_PAIRS` the upper one is infinite.

@@ -281,7 +281,7 @@ def mutual_information(x: Array) -> ValueAndGradient:
 
 
 def _per_entropy(x: Array, axis: int) -> ValueAndGradient:
-    """Return I divided by the entropy of the rows (axis 0) or columns (axis 1)."""
+    """Return mutual information I divided by the entropy of the rows (axis 0) or columns (axis 1)."""
     information, by_cell = mutual_information(x)
     H, gradient = entropy(x, axis)
     value = information / H

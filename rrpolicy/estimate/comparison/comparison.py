@@ -2,12 +2,13 @@
 
 Errors of this table's estimates come from draws. Draws of different releases are independent, except within a series,
 where equal values of a person have equal draws. The correlation of two counts is never negative (`sums.change`); that
-of averages and of other quotients can be: where everyone's illness is reversed and its column is exact, the share of
-the ill among a randomised group becomes one less that share, with the correlation -1. Errors of the population's
-estimates include the samples' as well, and people who are in two samples make the estimates dependent. With n_ab people
-in both of n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b) for any estimate (Kish
-1965, section 12.4): stated, or bounded by the smaller sample. In samples with a design a few people can weigh much, and
-others of their clusters are like them: there any correlation is possible, unless the samples are separate.
+of averages and of other quotients can be negative: if everyone's illness is reversed and its column is exact, the
+share of the ill in a randomised group becomes one minus that share, with the correlation -1. Errors of the
+population's estimates include the samples' as well, and people who are in two samples make the estimates dependent.
+With n_ab people in both of n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b) for
+any estimate (Kish 1965, section 12.4). The overlap n_ab is stated, or bounded by the smaller sample. In samples with
+a design a few people can weigh much, and other people of their clusters are similar: there any correlation is
+possible, unless the samples are separate.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 _MOST = 700.0
-"""Beyond it an exponential is not finite."""
+"""Exponents are clipped at this number, below which exponentials are finite."""
 
 
 class RegressionFamily(Struct, frozen=True):
@@ -170,9 +170,10 @@ class ScoreRoot:
 def solve_score(  # noqa: PLR0917 what a model is of
     counts: Array, X: Array, Y: Array, family: RegressionFamily, start: Array | None = None, free: Mask | None = None
 ) -> ScoreRoot | None:
-    """Return the root of the score of a table, by Newton's method; None where it has none at hand.
+    """Return the root of the score of a table, by Newton's method; None if the search finds no root.
 
-    It begins at `start`, by default 0. All of the (parameters,) move, or those that are `free`; their scores vanish.
+    It begins at `start`, by default 0. All (parameters,) move, or only those that are `free`; the scores of the
+    moving ones become 0.
     """
     beta = np.zeros((Y.shape[1], X.shape[1])) if start is None else start
     moving = np.arange(beta.size) if free is None else np.flatnonzero(free)

@@ -1,4 +1,4 @@
-"""The targets of estimates, and the ways of making them."""
+"""The possible targets of estimates (this table, or the population), and the sampling design behind them."""
 
 from __future__ import annotations
 

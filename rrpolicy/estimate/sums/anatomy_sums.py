@@ -1,9 +1,10 @@
 """Numbers of dealt groups: bounds of means and totals over all assignments of a group's values to its records.
 
 Of a group of n records and values, a records satisfy the condition on one table, and b values the condition on the
-other: between max(0, a + b - n) and min(a, b) records are in both, and each choice of so many of the a is possible.
-So the largest mean takes the largest numbers of each group, as few as must be, and more of them as long as they raise
-it. If the numbers are the dealt values themselves, a of the n values of a group belong to the selected records.
+other: between max(0, a + b - n) and min(a, b) records are in both, and any selection of that many of the a records is
+possible. So the largest mean takes the largest numbers of each group: the fewest that are possible, and more of them
+as long as they raise it. If the numbers are the dealt values themselves, a of the n values of a group belong to the
+selected records.
 """
 
 from __future__ import annotations
@@ -171,7 +172,7 @@ def _read_tables(
     *,
     carried: bool,
 ) -> AnatomyRecords:
-    """Return both tables, by group."""
+    """Return the records and the values, by group."""
     held = next(file for file in release.files if file.table == shared.held_in)
     shown = "".join(f"{sql} AS c{i}, " for i, sql in enumerate(release.data.cells_sql(axes)))
     y = f"CAST({identifier(name)} AS DOUBLE)" if carried else "NULL::DOUBLE"

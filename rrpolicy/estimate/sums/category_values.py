@@ -6,9 +6,9 @@ values lie:
 
     low = the lower end of the interval of the mean of lower edges, high = the upper end of that of upper edges
 
-The mean is below low only if that of lower edges is, and above high only if that of upper edges is: each happens half
-as often as an interval of the level asked may fail, so that both together do at most as often. Where nothing was drawn,
-low and high are bounds that are certain; they are reached when all values lie at one end of their bins.
+The mean is below low only if that of lower edges is, and above high only if that of upper edges is. Each happens half
+as often as an interval of the given level may fail, so that both together do at most as often. Where nothing was
+drawn, low and high are certain bounds; they are reached if all values lie at one end of their bins.
 
 References:
     Horowitz, Manski 1995, "Identification and robustness with contaminated and corrupted data", for bounds of means;

@@ -1,8 +1,9 @@
 """Replicate weights: the corrected table as data that survey packages compute right errors from.
 
-A row for each combination of original categories v, with the estimated count T(v) as its weight, and the same table
-once more for every released cell u that n_u records of N lie in, as a jackknife that leaves out one of them sees it.
-With W_u(v) the weight of such a record in the count of v, so that T = sum_u n_u W_u, and U cells:
+The table has a row for each combination of original categories v, with the estimated count T(v) as its weight. For
+every released cell u, with n_u of the N records, it has replicate weights: the table as a jackknife estimates it
+without one of these records. With W_u(v) the weight of such a record in the count of v, so that T = sum_u n_u W_u,
+and U cells:
 
     T_(u)(v) = N/(N-1) (T(v) - W_u(v))                            one record of u left out
     R_u(v)   = T(v) + sqrt(U n_u / N) (T_(u)(v) - T(v))           the replicate weight

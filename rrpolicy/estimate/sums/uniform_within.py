@@ -6,12 +6,13 @@ whole, or outside of it. With X records in the part and Z in the rest, each reco
 
     low = least X / (least X + most Z)        high = most X / (most X + least Z)
 
-are attained: for the lower end every record that can be in the rest is. Of a mean, the records that are certain to be
-counted have the least (most) number that their label allows, and others are added from the end, as long as they lower
-(raise) the mean. Where the whole may be empty, the bounds are of the tables in which it is not.
+are attained: for the lower end every record that can be in the rest is in it. For a mean, the records that are
+certain to be counted have the least (most) number that their label allows, and others are added from the end, as long
+as they lower (raise) the mean. Where the whole may be empty, the bounds are those of the tables in which it is not
+empty.
 
-Of dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`); bounds of Z
-that follow from these are always valid, and are the tightest where the whole is known exactly.
+For dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`); bounds of
+Z that follow from these are always valid, and are the tightest where the whole is known exactly.
 
 References:
     Xiao, Tao 2006, "Anatomy", section 4, for the even spread.

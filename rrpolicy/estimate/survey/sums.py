@@ -6,9 +6,9 @@ n_h clusters of stratum h,
 
     V = sum_h n_h / (n_h - 1) sum_c (z_hc - mean_c z_hc)^2
 
-estimates the variance over samples and randomisation together, each record being randomised by itself: nothing is to be
-added (ultimate clusters: Wolter 2007, section 2.4; Särndal, Swensson, Wretman 1992, eq. 4.6.2). For the sums of this
-table's own records alone it is sum_i d_i^2 (w_i^2 - what w_i^2 is expected to be without randomisation).
+estimates the variance over samples and randomisation together, because each record is randomised by itself: nothing
+must be added (ultimate clusters: Wolter 2007, section 2.4; Särndal, Swensson, Wretman 1992, eq. 4.6.2). For the sums
+of this table's own records alone it is sum_i d_i^2 (w_i^2 - what w_i^2 is expected to be without randomisation).
 
 Known totals X of variables x: a total of f is estimated by sum d g f, g = 1 + (X - X^)' M^-1 x, M = sum d x x', and its
 errors are those of g (f - x' B), B = M^-1 sum d x f (Deville, Särndal 1992, eq. 2.3 and 3.4). Products with x are

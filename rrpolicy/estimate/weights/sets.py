@@ -4,10 +4,10 @@ Of S values a set of l contains the record's own and any other with probability 
 
     w = (1[j in set] - P_E) / (1 - P_E)
 
-sums without bias to the count of value j; of a group of values, to the sum (Sei, Ohsuga). Too many sets exist to
-count records by them. Instead all records are counted, and those whose set contains each value: first moments are
-linear in these, and so is the expectation of a square given what was counted. For single values that is the sum of
-squared weights itself.
+sums without bias to the count of value j; for a group of values, to the sum of their counts (Sei, Ohsuga). There are
+too many sets to count records by them. Instead all records are counted, and those whose set contains each value:
+first moments are linear in these counts, and so is the expectation of a square given them. For single values that is
+the sum of squared weights itself.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ class ScriptTable(Struct, frozen=True):
     """A table of a program.
 
     Attributes:
-        rows: values in Python: text for everything but numbers and truth values.
+        rows: rows as Python values: numbers, truth values, and text for everything else.
     """
 
     name: str

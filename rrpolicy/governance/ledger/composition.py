@@ -210,7 +210,7 @@ def _common_refinement(parts: Sequence[Recode]) -> Recode:
 
 
 def _matrix_axis(like: Axis, rows: Sequence[tuple[Fraction, ...]], suffix: str) -> Matrix:
-    """Return rows as an axis over the attributes of another; of several, the first column contains the row's number."""
+    """Return rows as an axis over the attributes of another; its first column contains the row's number."""
     domains = _axis_domains(like)
     first, *rest = (f"{d.attribute}{suffix}" for d in domains)
     columns = (

@@ -140,7 +140,7 @@ _LOSSES: Mapping[str, Callable[[GeneralisationLoss, Table, Mask], float]] = {
 
 
 def round_loss(x: float) -> float:
-    """Return a loss without digits below rounding."""
+    """Return a loss rounded to `DIGITS` significant digits, so that rounding errors decide nothing."""
     return float(f"{x:.{DIGITS}g}")
 
 

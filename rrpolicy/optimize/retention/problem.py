@@ -63,9 +63,9 @@ def column_norms(sizes: Array, retention: Array) -> Array:
 
 
 class ExpectedError(Struct, frozen=True):
-    """The logarithm of the mean of sum_v pi[v] prod_a h_a over the terms by weight; 0 if nothing is randomised.
+    """The logarithm of the weighted mean over the terms of sum_v pi[v] prod_a h_a; 0 if nothing is randomised.
 
-    `offset` is added to every value, so that it has the field's usual form.
+    `offset` is added to every value, so that the objective has the field's usual form.
     """
 
     terms: tuple[MarginalErrorTerm, ...]

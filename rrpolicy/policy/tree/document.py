@@ -212,7 +212,7 @@ def is_floor(content: bytes) -> bool:
 
 
 def policies_in_folder(folder: Path) -> tuple[Path, ...]:
-    """Return the policies directly in a folder, by name; rules alone are in the policies that extend them."""
+    """Return the policies directly in a folder, by name; files of rules alone, which others extend, are left out."""
     found = []
     for file in sorted(folder.glob("*.toml")):
         with suppress(OSError):

@@ -157,7 +157,7 @@ class AttributeRisks(DisclosureRisk):
         return risk
 
     def reads_exactly(self) -> Callable[[int], Fraction | None]:
-        """Return a function as of `exactly`, for the chance of a correct reading."""
+        """Return a function like `exactly`, for the chance of a correct reading."""
         known = ExactReconstruction(self.evidence)
         return lambda i: exact_inference_accuracy(known, int(self.group[i]), int(self.value[i]))
 

@@ -11,8 +11,8 @@ blocks B of d_B values,
     V(rho) = sum over v of max(rho c_v + (1 - rho) c_v/d_B, (1 - rho)/d_B max over B of c),
 
 a maximum of linear functions: convex, piecewise linear and, by data processing, never falling. No other retention
-probability matters. So a limit is a cap on rho, and Newton's method from rho = 1 reaches it in as many steps as there
-are pieces at most. The cap is linear in rho; the kinks of V do not affect the search.
+probability matters. So a limit is a cap on rho, and Newton's method from rho = 1 reaches it in at most as many steps
+as there are pieces. The cap is linear in rho; the kinks of V do not affect the search.
 """
 
 from __future__ import annotations

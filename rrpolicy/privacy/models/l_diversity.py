@@ -248,7 +248,7 @@ class LDiversity(ClassModel[LDiversityOptions]):
         yield replace(self.rename_by_kind(finding, options), requirement=words)
 
     def monotone_with_suppression(self, options: LDiversityOptions) -> bool:
-        """Return whether distinct values count; all kinds are monotone (Machanavajjhala et al. 2007, section 4)."""
+        """Return True for distinct l alone; otherwise all kinds are monotone (Machanavajjhala et al. 2007, 4)."""
         return options.kind is DiversityKind.DISTINCT
 
 

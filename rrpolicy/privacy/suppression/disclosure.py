@@ -160,9 +160,9 @@ def _exact_ratio(of: tuple[Ints, Ints], group: Ints, value: Ints) -> Callable[[i
 
 
 def assess(requirement: Requirement, channel: SuppressionChannel, original: Original) -> Finding:
-    """Assess attribute disclosure, or identity disclosure, as the requirement states.
+    """Assess attribute disclosure or identity disclosure, whichever the requirement limits.
 
-    A companion is 1 over the size of the smallest released class (Teng, Du 2006, of a generalised table).
+    A related measure is 1 over the size of the smallest released class (Teng, Du 2006, for a generalised table).
     """
     sizes = expected_tuple_classes(requirement, channel, original).sizes
     least = Measure(float(1 / sizes.min()) if len(sizes) else 0.0)
