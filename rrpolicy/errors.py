@@ -1,6 +1,6 @@
 """Errors: a place, a problem, and the exceptions that carry problems with an exit status.
 
-A code is `RR` and three digits; the first digit is the exit status of the command that reports it: 1 a requirement is
+A code is `RR` and three digits. The first digit is the exit status of the command that reports it: 1 a requirement is
 not met, 2 the policy or the call is wrong, 3 the data do not fit the policy, 4 refused. Codes with a first digit of 5
 or more have any status. Every code has a page in `rrpolicy/error_codes/`, printed by `rrpolicy explain CODE`.
 """

@@ -1,6 +1,6 @@
 """The distinct rows of a table in Spark, in canonical order: they are cut into blocks and drawn in place.
 
-A row's position in the order is known from the number of records in the partitions before it; so a block has the same
+A row's position in the order is known from the number of records in the partitions before it. So a block has the same
 rows for all partitions, and a repeated task has the same result.
 """
 

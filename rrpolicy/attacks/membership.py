@@ -2,7 +2,7 @@
 
 An attacker who knows all originals sees a released record and two people of the table in random order: the person of
 the record and another person, drawn at random. The attacker names the one for whom this release is likelier. As the
-number of records is public, a person who is not in the table is replaced by another: membership means that a record
+number of records is public, a person who is not in the table is replaced by another. Membership means that a record
 belongs to this person and not to that one.
 
 With x the original of one person and y that of the other, a record with original x is released as b with probability
@@ -15,7 +15,7 @@ people, the mean of (1 + TV(P[., x], P[., y])) / 2. The advantage is the total v
 releases: no guess from the record has a larger one, and for a given epsilon none is larger than tanh(epsilon / 2).
 
 A(b) needs no enumeration of pairs. On each axis the originals of a row b take a few different probabilities, two where
-an axis keeps a value or exchanges it evenly: A(b) is a sum over their combinations, in the order of their products.
+an axis keeps a value or exchanges it evenly. A(b) is a sum over their combinations, in the order of their products.
 
 References:
     Neyman, Pearson 1933, for the likelier of two as the best choice.

@@ -34,8 +34,8 @@ _TYPES: Mapping[str, tuple[pa.DataType, tuple[type, ...]]] = {
 def labels(column: Column) -> pa.Array:
     """Return a column's labels in domain order, in their released type.
 
-    That is the column's engine type if all labels fit it; else whole numbers, numbers or truth values if all labels are
-    such; else text (a domain that mixes numbers and text is released as text, as its engine column would be).
+    That is the column's engine type if all labels fit it. Otherwise it is whole numbers, numbers or truth values if all
+    labels are such. A domain that mixes numbers and text is released as text, as its engine column would be.
     """
     known = _TYPES.get(column.type)
     if known is not None and all(type(label) in known[1] for label in column.labels):

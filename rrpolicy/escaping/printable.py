@@ -43,7 +43,7 @@ def condense_sentences(texts: Iterable[str]) -> tuple[str, ...]:
     """Return sentences, with those that differ only in a column's name or in numbers condensed.
 
     A sentence names its column in its first quotes, or before a colon at its beginning. Four or more that are otherwise
-    the same become one of all these columns; if their numbers differ, the sentence with the largest last number is
+    the same become one of all these columns. If their numbers differ, the sentence with the largest last number is
     kept, and the other columns are named after it.
     """
     groups: dict[str, list[tuple[int, str, str]]] = {}

@@ -2,7 +2,7 @@
 
 The compiled code is in the `__pycache__` next to the templates, where Python keeps that of the package itself: an
 attacker who can write there can change the package. It is found by the digest of a template, the versions of Python and
-Jinja, and the time of change of this file; nothing else matters, as filters are not applied to constants while
+Jinja, and the time of change of this file. Nothing else matters, as filters are not applied to constants while
 compiling.
 """
 

@@ -4,8 +4,8 @@ EM finds the likeliest joint table of all columns that the question counts by. O
 the population; for this table it is fixed. The published matrices randomise the records again, and the question is
 estimated from each such release: the spread of these estimates is the error.
 
-Intervals are percentiles of the draws (Efron 1981). Bias correction and reflection around the estimate were tried:
-for an estimator that cuts off at 0, both covered the truth far less often (.74 and .59 in place of .96, at 90 %).
+Intervals are percentiles of the draws (Efron 1981). Bias correction and reflection around the estimate were tried.
+For an estimator that cuts off at 0, both covered the truth far less often (.74 and .59 in place of .96, at 90 %).
 """
 
 from __future__ import annotations

@@ -316,7 +316,7 @@ class Release:
             where: see `crosstab`.
             level: level of the confidence intervals.
             unchanged: at least this share of the earlier release's people are in this one with the same values of the
-                columns that `by` and `where` name, and are made up as all of them are; None assumes nothing, which
+                columns that `by` and `where` name, and are made up as all of them are. None assumes nothing, which
                 gives standard errors that are too large rather than too small. Without a series it makes no difference.
 
         Raises:

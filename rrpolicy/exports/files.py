@@ -18,7 +18,7 @@ def public_files(manifest: Manifest, formats: Formats = CORE_FORMATS) -> Mapping
 
     estimate.sql runs unmodified in DuckDB (`duckdb -init estimate.sql` in public/). It defines the view `release`, a
     table of weights for every randomised axis, and views with the corrected one-way tables and one two-way table, each
-    with both standard errors and the interval of this table; for anatomy groups, both tables and their join; if
+    with both standard errors and the interval of this table. For anatomy groups, both tables and their join; if
     matrices are withheld, the released tables.
 
     The manifest needs no `files` and no `digest` yet.

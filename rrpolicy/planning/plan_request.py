@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class PlannedRelease(GatedResult):
     """A planned release with its risk and errors; `rrpolicy.release` executes exactly it.
 
-    It may contain the key with which the release is drawn, so it is not shown and cannot be pickled: between
+    It may contain the key with which the release is drawn, so it is not shown and cannot be pickled. Between
     processes a plan is passed as the file that `out` names, with its key in another file.
 
     Attributes:

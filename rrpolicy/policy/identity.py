@@ -1,6 +1,6 @@
 """Names of a policy's entries for programs: by the entry's subject, never by its position or its numbers.
 
-A waiver, a fingerprint in a report for CI and a comparison of two policies all name entries so: an entry inserted
+A waiver, a fingerprint in a report for CI and a comparison of two policies all name entries so. An entry inserted
 before another changes no name, and an entry whose limit changes keeps its name.
 """
 

@@ -250,7 +250,7 @@ class Written(Protocol):
 class Assessor:
     """Decides a requirement for one channel kind. Keyed by (model, channel, axis kinds); overlaps are refused.
 
-    Its functions receive requirements of its model, channels of its class, and the original; one whose `basis` (of
+    Its functions receive requirements of its model, channels of its class, and the original. One whose `basis` (of
     several records a unit, whose `units`) is CHANNEL or less receives the number of records in its place if that is all
     there is. One that needs more never does: call `finding` and `accepts`.
 

@@ -129,7 +129,7 @@ def bundle_statement(bundle: Path) -> bytes:
 def audit_digests(folder: Path, *, withheld: bool = False) -> AuditDigests:
     """Return a statement's digests of audit/, from its files.
 
-    If the release withholds its matrices, the statement contains no digest that could confirm a guess of them: the
+    If the release withholds its matrices, the statement contains no digest that could confirm a guess of them. The
     plan's digest includes the keyed hash (HMAC) of the source, and the policy file's is omitted.
 
     Raises:

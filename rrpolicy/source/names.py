@@ -67,7 +67,7 @@ def likely_missing_codes(first: Sequence[Number], last: Sequence[Number]) -> tup
     """Return the numbers of a column that look like codes of missing values, in order.
 
     They are beyond a gap at an end of the other numbers, as in surveys. At the high end these are the last numbers of a
-    width (6 to 9, 96 to 99, 998, 9999) and repeated fives to eights (555, 66, 77, 88); at the low end the same and -1
+    width (6 to 9, 96 to 99, 998, 9999) and repeated fives to eights (555, 66, 77, 88). At the low end the same and -1
     to -5 below 0. A scale of 0 to 10 with 77, 88 and 99 has three; ages up to 99, percentages up to 100 and years have
     none, as no gap separates them.
 

@@ -44,7 +44,7 @@ class RowDigest:
 
     The stream is: a domain tag, the columns' names and kinds, then blocks of 65,536 rows (the last one shorter), each
     column by column: validity, then values. Integers of all widths are one kind, in the fewest of 1, 2, 4 or 8 bytes
-    sufficient for those of the block; floats are doubles (one NaN, no negative zero); lists are their lengths, then
+    sufficient for those of the block. Floats are doubles (one NaN, no negative zero). Lists are their lengths, then
     their members. Text is UTF-8, lengths and bytes end to end: of the block's distinct texts in order, with each
     row's code, if they are at most 256; else of each row, without codes.
     """

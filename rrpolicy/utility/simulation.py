@@ -3,7 +3,7 @@
 Each draw is one of the channel itself, narrowed to the required attributes, and is decoded by the record weights of
 `rrpolicy.estimate.weights`: the numbers are those of `Release.crosstab(…, spread=True)` on such a draw.
 
-Bits come from a seed and the number of the draw only, in streams that no release has: a published or recorded number
+Bits come from a seed and the number of the draw only, in streams that no release has. A published or recorded number
 reveals nothing of the released draw, and is independent of it. Plans that are compared on one table use the same bits.
 """
 

@@ -2,7 +2,7 @@
 
 Equal records are exchangeable: giving a value's records, in any order, its groups' numbers in a uniform order is the
 law of dealing each of them at random. With few distinct rows all sorting is done here, some of the quasi-identifiers'
-combinations at a time, in about ten bytes a record; else the rows come from the engine in the order of the original
+combinations at a time, in about ten bytes a record. Otherwise the rows come from the engine in the order of original
 values, and the sink has it sort the released ones.
 """
 

@@ -1,7 +1,7 @@
 """Test whether two written tables are a draw of dealt groups, given the original. False alarms: at most 1e-9.
 
-**Exactly**: `qit` without the groups' numbers is the original without the sensitive attribute; the totals of `st` are
-the sensitive attribute's counts; groups are numbered from 1 to floor(N/l); each has as many records in one table as in
+**Exactly**: `qit` without the groups' numbers is the original without the sensitive attribute. The totals of `st` are
+the sensitive attribute's counts; groups are numbered from 1 to floor(N/l). Each has as many records in one table as in
 the other, l or more, and no value twice.
 
 **In distribution**: given the values of each group,

@@ -2,7 +2,7 @@
 
 The phases of `rrpolicy.channels.anatomy.partition_plan` are fixed by the counts. Random are the order in which values
 of the level take turns, the group that a residue joins, the groups' numbers, and the assignment of a value's records to
-its groups. Buckets on a level take turns like cards: the level is a pile in random order, and when it ends the next one
+its groups. Buckets on a level take turns like cards. The level is a pile in random order, and when it ends the next one
 is shuffled, such that a group that reaches over two piles gets no value twice. That is the law of drawing ties anew in
 every step.
 

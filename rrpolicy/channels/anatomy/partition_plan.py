@@ -2,7 +2,7 @@
 
 While l buckets are not empty, the l largest give one record each. Over many steps that is simple: some buckets are so
 large that they are in every group (`above`); the others in question stay level with each other, never more than one
-record apart, and take turns in random order (`level`); the rest wait until the level has fallen to them. A `Phase`
+record apart, and take turns in random order (`level`). The rest wait until the level has fallen to them. A `Phase`
 lasts until a bucket reaches the level, from above or from below; there are no more phases than buckets.
 
 Of two sensitive attributes, two records may share a group if they differ in both. Of records as edges between the

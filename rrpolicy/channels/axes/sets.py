@@ -4,11 +4,11 @@ Of S values a record with value v releases a set of l: v, and l-1 of the others 
 (Sei, Ohsuga). There are C(S, l) sets, too many to list; the necessary functions of P have closed forms. Each other
 value is in the set with probability P_E = (l-1)/(S-1).
 
-Several attributes together are one with the product of their domains: the set then contains combinations, released as
+Several attributes together are one with the product of their domains. The set then contains combinations, released as
 one list column per attribute, in which the i-th entries of all lists belong to one combination.
 
-A set is written in the order of the domain (of combinations: in C order of the domains), a function of the set alone:
-the position of the record's own entry reveals nothing.
+A set is written in the order of the domain (of combinations: in C order of the domains), a function of the set alone.
+The position of the record's own entry reveals nothing.
 """
 
 from __future__ import annotations

@@ -151,7 +151,7 @@ class Product(Channel):
 
         The path is a function of public facts, so that two tables that differ in one record take the same: cells, if
         there cannot be many distinct original rows (65,536, or half the records) and their possible released cells fit
-        in memory (2^23); else records, out of core. A series is drawn person by person.
+        in memory (2^23). Otherwise it is records, out of core. A series is drawn person by person.
         """
         carried = tuple(replace(c, type=original.types.get(c.attribute, c.type)) for c in self.carried)
         axes = tuple(_with_engine_types(axis, original.types) for axis in self.axes)

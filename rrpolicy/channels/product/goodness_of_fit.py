@@ -1,7 +1,7 @@
 """Test whether a release is a draw from its channel, given the original. False alarms: at most 1e-9.
 
 **Exactly**: the number of records, the domains, and the joint counts of unrandomised columns (identity axes, recoded
-    ones and carried columns) must agree; a released value that is impossible for its original must not occur.
+    ones and carried columns) must agree. A released value that is impossible for its original must not occur.
 
 **In distribution**: given the original, the released records are independent, each drawn from its own column of P. A
 statistic T = sum over released records of f(record), f fixed by the plan and the original, is then a sum of independent

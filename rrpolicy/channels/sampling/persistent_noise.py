@@ -2,7 +2,7 @@
 
 They are a keyed function of (person, axis, value), so that an unchanged person is released equally each time, and an
 attacker who averages the releases of a series learns no more than from one. Numbers of two persons, of two values of a
-person, and of two axes are independent; an axis is identified by its released values and probabilities, so that a
+person, and of two axes are independent. An axis is identified by its released values and probabilities, so that a
 matrix that changed in any entry draws anew.
 
     mark(person) = BLAKE2b-128 under a key of the series       (a pseudo-random function)

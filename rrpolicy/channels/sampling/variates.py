@@ -8,8 +8,8 @@ below a/b: they fail. All cells and all probabilities go side by side.
 
 *Multinomial*: a binary tree over the categories with exact conditional probabilities, one binomial a node.
 
-*Few records*: a cell of at most `DIRECT` records is drawn record by record: the first 64 digits of a uniform number are
-compared with the boundaries of the cumulative law; if it agrees with a boundary in all of them, it gets more digits.
+*Few records*: a cell of at most `DIRECT` records is drawn record by record. The first 64 digits of a uniform number are
+compared with the boundaries of the cumulative law. If it agrees with a boundary in all of them, it gets more digits.
 
 The order in which a stream is read is a function of the arguments alone: first the small cells, one word a record in
 the order of the cells (then the extra words of what was left undecided), then the large ones level by level through the

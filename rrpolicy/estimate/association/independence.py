@@ -2,9 +2,9 @@
 
 Independent columns that are randomised apart stay independent, so Pearson's test on the release keeps its level and
 only loses power (van den Hout and van der Heijden 2002; Guo 2010, chapter 4). The statistic of a corrected table, or
-of a sample that is not a simple random one, has another law: referred to the chi-square law, that of a corrected
+of a sample that is not a simple random one, has another law. Referred to the chi-square law, that of a corrected
 table rejects about half the time at independence. A score test, with the covariance that the table would have under
-independence, keeps its level where expected cells are small; Wald's, with that of the table itself, rejects too often
+independence, keeps its level where expected cells are small. Wald's, with that of the table itself, rejects too often
 there (up to half the time), and Pearson's with Rao and Scott's correction somewhat too often.
 
 Pearson's statistic is distributed as sum_k delta_k Z_k^2, Z_k standard normal, and the delta are the eigenvalues of

@@ -1,8 +1,8 @@
 """One question for several releases: differences, ratios and trends, with the dependence of the releases.
 
 Errors of this table's estimates come from draws. Draws of different releases are independent, except within a series,
-where equal values of a person have equal draws. The correlation of two counts is never negative (`sums.change`); that
-of averages and of other quotients can be negative: if everyone's illness is reversed and its column is exact, the
+where equal values of a person have equal draws. The correlation of two counts is never negative (`sums.change`). That
+of averages and of other quotients can be negative. If everyone's illness is reversed and its column is exact, the
 share of the ill in a randomised group becomes one minus that share, with the correlation -1. Errors of the
 population's estimates include the samples' as well, and people who are in two samples make the estimates dependent.
 With n_ab people in both of n_a and n_b, the correlation of the samples' errors is at most n_ab / sqrt(n_a n_b) for

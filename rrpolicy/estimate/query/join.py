@@ -1,7 +1,7 @@
 """Small tables of the analyst, such as names of regions, joined by equality to the categories of a column.
 
 A row of such a table describes a category. Records are grouped by it as by the category itself, and counted by the
-weights of all categories that it describes: a randomised column is joined by the original category, never by the
+weights of all categories that it describes. A randomised column is joined by the original category, never by the
 released one.
 """
 

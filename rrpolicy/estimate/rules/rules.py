@@ -5,7 +5,7 @@ share of X. With w and v the record weights of (X and Y) and of X, N the records
 Var(support) = sum w^2 - sum w, (sum v)^2 Var(c) = sum (w - c v)^2 - (sum w - 2 c sum w + c^2 sum v); population:
 N/(N-1) times the centred sums of squares (delta method; Guo 2010, chapter 3). Intervals are Fieller's sets.
 
-Rules are chosen by their estimates, so that the listed ones tend to be too large: their intervals are valid for a
+Rules are chosen by their estimates, so that the listed ones tend to be too large. Their intervals are valid for a
 rule named before the data were seen, not for the best of many.
 """
 

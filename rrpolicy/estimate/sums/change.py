@@ -2,7 +2,7 @@
 
 With w a person's record weight in a cell, the variance of a difference is V1 + V2 - 2 C. Releases with independent
 draws have C = 0. In a series a person with the same values has the same draw, and C is the sum of Var(w) over these
-people; for people whose values changed C is never negative (their weights are products over the columns, and E w^2 >=
+people. For people whose values changed C is never negative (their weights are products over the columns, and E w^2 >=
 (E w)^2). The releases do not show how many are unchanged. Where the analyst states that at least a share s of the
 earlier people are, with the same composition as all people, C is at least s min(V1, V2 N1 / N2): the smaller of the
 two releases' bounds for s N1 people.

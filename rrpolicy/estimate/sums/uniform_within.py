@@ -11,7 +11,7 @@ certain to be counted have the least (most) number that their label allows, and 
 as they lower (raise) the mean. Where the whole may be empty, the bounds are those of the tables in which it is not
 empty.
 
-For dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`); bounds of
+For dealt groups the counts of X and of the whole are bounded group by group (`rrpolicy.estimate.anatomy`). Bounds of
 Z that follow from these are always valid, and are the tightest where the whole is known exactly.
 
 References:

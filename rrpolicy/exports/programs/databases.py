@@ -1,6 +1,6 @@
 """Programs for databases: the released rows, the weights and the views of estimate.sql, in the SQL of other engines.
 
-A program contains everything that the counts of a release need, as statements that any client of the engine runs: no
+A program contains everything that the counts of a release need, as statements that any client of the engine runs. No
 client has to read a file, and text, nulls and sets are those of the release, in any format.
 """
 

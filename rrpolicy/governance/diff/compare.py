@@ -93,7 +93,7 @@ def compare(  # noqa: PLR0917 those of `rrpolicy.diff`
 ) -> Difference:
     """Compare; see `rrpolicy.diff` for the arguments and errors.
 
-    Policies of folders are matched by name, then by file, then by their released columns: a renamed policy is
+    Policies of folders are matched by name, then by file, then by their released columns. A renamed policy is
     compared with the one that has the same source, or at least half of the columns.
     """
     before = () if is_release(old) else open_diff_inputs(old, root)

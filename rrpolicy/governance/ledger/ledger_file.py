@@ -4,7 +4,7 @@ A writer keeps the file locked while it reads, decides and writes, so that two r
 one machine. The longer file replaces the shorter one by renaming: a full disk or a kill leaves the old one intact.
 
 On a git server a line counts once it is on the branch; two successors of a line cannot both be pushed. git's transport
-is used with the repository's settings for the server and credentials: it is only for your own clone. Nothing in the
+is used with the repository's settings for the server and credentials. It is only for your own clone. Nothing in the
 work tree but the ledger's file is changed, and no hook is run.
 """
 

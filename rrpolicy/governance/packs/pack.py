@@ -1,6 +1,6 @@
 """The packs: their list, their sources, and copies of them to extend.
 
-A policy extends a file of its repository, never one of a program: a reader of the policy can read its floor, another
+A policy extends a file of its repository, never one of a program. A reader of the policy can read its floor, another
 version of rrpolicy changes nothing, and the bundle of a release keeps the file with its digest.
 """
 

@@ -1,8 +1,8 @@
 """Mondrian: the domain cut into boxes, as long as every part satisfies every requirement.
 
 A box is cut along the attribute on which it is widest (as a share of the domain); if no cut along it is allowed, along
-the next one. Along an ordered attribute the most even of the allowed cuts is taken; a group of a hierarchy becomes its
-parts one level below, all of them at once; a category without order or hierarchy is separated from all others or from
+the next one. Along an ordered attribute the most even of the allowed cuts is taken. A group of a hierarchy becomes its
+parts one level below, all of them at once. A category without order or hierarchy is separated from all others or from
 none. Nothing is random: ties go to the attribute that comes first, and to the lower cut.
 
 All requirements are tested on the parts of a cut together with the rest of the table, so that comparisons with the

@@ -2,7 +2,7 @@
 
 A record releases a set of l distinct values. Among the entries of all sets of a group of records each value therefore
 has a relative frequency of at most 1/l, whatever the group (Sei, Ohsuga). That bounds how often a value is *named*.
-An attacker who knows the distribution given the quasi-identifiers weights the entries: the posterior of a record's
+An attacker who knows the distribution given the quasi-identifiers weights the entries. The posterior of a record's
 own value u is c_u / (c_u + sum of c over the others), with c the shares in the record's group, at worst with the l-1
 rarest of the others. It is 1 where l-1 values do not occur in the group.
 

@@ -2,7 +2,7 @@
 
 The risk of a person with value u is c_u times the expected posterior of u given the person's group. The group's values
 come from the distribution of the assignment (`rrpolicy.channels.anatomy.assignment_replicas`), and for each of the
-others one of the people with that value, equally likely and independent: that is the assignment's own distribution.
+others one of the people with that value, equally likely and independent. That is the assignment's own distribution.
 Given the group, the posterior is exact (`rrpolicy.privacy.anatomy.permanents`). One simulated group of u serves for
 everybody with u, because the weights of the other members do not depend on the person.
 

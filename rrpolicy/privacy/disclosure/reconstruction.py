@@ -2,7 +2,7 @@
 
     R_QI(alpha) = pi[alpha] sum_beta P[beta, alpha]^2 / lambda[beta],    lambda = P pi
 
-Two applications of a Kronecker product, O(m D). The full domain exists at once only where the table fills it: unchanged
+Two applications of a Kronecker product, O(m D). The full domain exists at once only where the table fills it. Unchanged
 attributes part the groups into contexts that do not mix, and of a wide domain one slab at a time, to which the occupied
 cells are scattered with the probabilities of the axes that are not in the slab.
 """

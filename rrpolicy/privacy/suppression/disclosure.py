@@ -1,7 +1,7 @@
 """Exact disclosure through a release by tuple suppression: the plan determines who was suppressed.
 
 Of n people with the quasi-identifiers alpha and, of these, n_u with the sensitive value u, k and k_u are released
-unmodified and m and m_u as `*`; M and M_u are suppressed in all. The attacker on alpha draws a released record by the
+unmodified and m and m_u as `*`. M and M_u are suppressed in all. The attacker on alpha draws a released record by the
 posterior of alpha given its released quasi-identifiers: a kept record of alpha with weight 1, a suppressed one with
 weight m/M. So
 

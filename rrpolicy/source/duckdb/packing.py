@@ -1,7 +1,7 @@
 """Several small codes in one number, so that sorting and grouping handle one key in place of many.
 
 A number contains consecutive attributes in mixed radix, the first one the most significant, so that numbers sort as
-the tuples of codes do; the two codes of surprises (-2, -1) come first.
+the tuples of codes do. The two codes of surprises (-2, -1) come first.
 """
 
 from __future__ import annotations
