@@ -190,7 +190,7 @@ def _mismatch(value: object, kind: Any) -> _Mismatch | None:
 
 
 def _union_mismatch(value: object, kinds: tuple[Any, ...]) -> _Mismatch | None:
-    """Return how a value mismatches several types: for the one that it is an instance of, if any."""
+    """Return the mismatch of a value with several types: for the type that it is an instance of, if any."""
     found = [_mismatch(value, one) for one in kinds]
     if None in found:
         return None

@@ -73,7 +73,7 @@ class AttackResult(Struct, frozen=True):
 
     @property
     def deviation(self) -> str:
-        """Return how improbable the success is, in words; "" if it is not."""
+        """Return the improbability of the success, in words; "" if it is not improbable."""
         unusual = self.tail is not None and self.tail < 1
         return f"chance of such a deviation at most {plain_number(self.tail or 0.0, 2)}" if unusual else ""
 

@@ -76,11 +76,11 @@ class Bootstrapped(Result):
         return {"of": self.result.schema, "draws": len(self.draws[0]), "seed": self.seed, **self.result.metadata()}
 
     def method_description(self) -> str:
-        """Return how the estimates were made."""
+        """Return the method of estimation."""
         return self.result.method_description().partition(":")[0]
 
     def interval_description(self) -> str:
-        """Return how the intervals were made."""
+        """Return the method of the intervals."""
         return (
             f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
             f"table (seed {self.seed}); the ends are percentiles"

@@ -249,7 +249,7 @@ class Loglinear(Result):
         }
 
     def method_description(self) -> str:
-        """Return how the corrected counts were estimated."""
+        """Return the method of estimation of the corrected counts."""
         return self.table.method
 
     def preface(self) -> tuple[str, ...]:

@@ -379,7 +379,7 @@ def range_over_region(region: ScoreRegion, measures: Sequence[AssociationMeasure
 
 
 def _lower_end_distance(region: ScoreRegion, z: float) -> float | None:
-    """Return how far the region reaches for the lower end of a measure of dependence; None if to independence.
+    """Return the radius of the region for the lower end of a measure; None if it reaches independence.
 
     The estimate of a distance is drawn upwards: the square of the distance of the nearest table from independence is
     noncentral chi-square with (rows - 1)(columns - 1) degrees of freedom, and the lower end is that of this law.

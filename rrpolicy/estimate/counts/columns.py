@@ -86,7 +86,7 @@ class Columns(Struct, frozen=True):
         )
 
     def name(self, name: str) -> str:
-        """Return the exact name of a released column; the case of letters is forgiven where that is unambiguous.
+        """Return the exact name of a released column; upper and lower case are equal if that is unambiguous.
 
         Raises:
             PolicyError: RR262 if it is unknown, RR270 if its form is not counted by this version.
@@ -103,7 +103,7 @@ class Columns(Struct, frozen=True):
         return found
 
     def axis(self, name: str) -> AxisWeights:
-        """Return how a category column is undone.
+        """Return the weights of a category column.
 
         Raises:
             PolicyError: as for `name`; RR263 if the column has no categories.
@@ -229,7 +229,7 @@ def _abbreviate_list(values: Sequence[Value]) -> str:
 
 
 def _time_as_text(value: Any) -> Any:
-    """Return a date or time as text, as its category is spelled; anything else as it is."""
+    """Return a date or time as text, as its category is spelled; any other value unchanged."""
     if not isinstance(value, (date, time)):
         return value
     return str(value).rstrip("0") if "." in str(value) else str(value)

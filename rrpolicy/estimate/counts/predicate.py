@@ -143,7 +143,7 @@ def column_name(node: exp.Expr) -> str | None:
 
 
 def as_sql(node: exp.Expr) -> str:
-    """Return how an expression is spelled, for people."""
+    """Return the spelling of an expression, for people."""
     return node.sql(dialect=_Dialect, comments=False, normalize_functions=False)
 
 

@@ -176,7 +176,7 @@ class Estimates(Result):
 
 
 class Inference(Struct, frozen=True, kw_only=True):
-    """Estimates with errors and intervals; variance comes from nowhere, from randomisation or from a survey's design.
+    """Estimates with errors and intervals; their variance is 0, or that of randomisation or of a survey's design.
 
     Attributes:
         estimate: (rows,).

@@ -106,7 +106,7 @@ class Result(ABC):
 
     @property
     def exact(self) -> bool:
-        """Whether nothing was drawn: the numbers are those of this table, which is spoken of."""
+        """Whether nothing was drawn, and the target is this table: the numbers are then exact."""
         return self.target == "table" and all(m.exact for m in self.quantities)
 
     def columns(self) -> dict[str, list[Any]]:

@@ -304,7 +304,7 @@ class Crosstab(Result):
 
     @property
     def _open(self) -> Mask:
-        """Return where other records than those released as such may belong to a cell."""
+        """Return (cells,) whether a cell may have other records than those released in it."""
         if self.bounds is None or self.target != "table":
             return np.zeros(self.estimate.size, dtype=bool)
         return np.asarray((self.bounds != self.estimate).any(axis=0).reshape(-1))
@@ -367,7 +367,7 @@ class Crosstab(Result):
         return {"by": list(self.by), "method": self.method}
 
     def method_description(self) -> str:
-        """Return how the counts were estimated."""
+        """Return the method of estimation of the counts."""
         return self.method
 
     def interval_description(self) -> str:

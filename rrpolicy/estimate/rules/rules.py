@@ -225,7 +225,7 @@ class Rules(_RuleList):
         return {"min_support": self.min_support, "min_confidence": self.min_confidence, "candidates": self.candidates}
 
     def method_description(self) -> str:
-        """Return how the rules were estimated, and which are sure."""
+        """Return the method of estimation, and which rules are sure."""
         return (
             "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
             "sure: both lower ends reach the thresholds as well"

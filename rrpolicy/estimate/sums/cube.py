@@ -71,7 +71,7 @@ class Cube(Result):
         return self.tables[-1].metadata()
 
     def method_description(self) -> str:
-        """Return how the counts were estimated."""
+        """Return the method of estimation of the counts."""
         return self.tables[-1].method_description()
 
 

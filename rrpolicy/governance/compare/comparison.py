@@ -308,7 +308,7 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
         return tuple(sorted(enumerate(self.rows, 1), key=key))
 
     def _safer(self, best: int, known: int, safest: int) -> str:
-        """Return how protection decided; "" if it excluded no candidate."""
+        """Return the effect of protection on the choice; "" if it excluded no candidate."""
         if known == safest:
             return ""
         row = self.rows[best - 1]

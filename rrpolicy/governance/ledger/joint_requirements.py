@@ -129,7 +129,7 @@ class UnmetJointRequirement(Struct, frozen=True):
 
     @property
     def acceptance(self) -> Acceptance | None:
-        """Return who accepted the violation, and why."""
+        """Return the person who accepted the violation, and the reason."""
         return None if self.accepted is None else Acceptance(self.accepted.by, self.accepted.reason)
 
     def __str__(self) -> str:

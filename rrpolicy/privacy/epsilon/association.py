@@ -24,7 +24,7 @@ GROUPS = 20
 
 
 class LargestAssociation(Struct, frozen=True):
-    """Cramér's V of an attribute with the one that it goes with most."""
+    """Largest Cramér's V of an attribute with another one."""
 
     measure: Measure
     other: str

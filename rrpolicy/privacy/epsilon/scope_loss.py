@@ -225,7 +225,7 @@ def general_bound_measures(channel: Product, records: int) -> tuple[Companion, .
 
 
 def unlinkable_measures(exposed: ScopeLoss, original: Original | int) -> tuple[Companion, ...]:
-    """Return how strongly each attribute assumed unlinkable goes with a randomised one; nothing without the table."""
+    """Return the association of each attribute assumed unlinkable with a randomised one; nothing without the table."""
     if isinstance(original, int) or not exposed.unlinkable or not exposed.randomised:
         return ()
     from rrpolicy.privacy.epsilon.association import largest_cramers_v

@@ -200,6 +200,6 @@ def _guess_from_sets(axis: Sets, counts: Ints, shares: Array) -> GuessOutcome:
 
 
 def _naming_frequency(below: int, tied: int, size: int, drawn: int) -> float:
-    """Return how often a value is named in its sets, with so many less likely values and equally likely ones."""
+    """Return the probability that a value is named, with so many less likely and equally likely values."""
     ways = sum(comb(int(below), drawn - j) * comb(int(tied), j) / (j + 1) for j in range(min(int(tied), drawn) + 1))
     return ways / comb(size - 1, drawn)
