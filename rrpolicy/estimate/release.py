@@ -395,7 +395,8 @@ class Release:
         edges: low and high allow for both, and for the draw; the estimate is by the middles.
 
         Args:
-            value: a column of numbers that is released as it is, or one whose categories are numbers, or bins of them.
+            value: a column of numbers that is released unmodified, or one whose categories are numbers, or bins of
+                them.
             by: see `crosstab`.
             where: see `crosstab`.
             target: see `crosstab`.
