@@ -119,7 +119,7 @@ def test_what_is_for_the_audit_alone_is_not_published() -> None:
         ({"labels": [["x"]]}, r"'labels\[0\]' must be true or false"),
         ({"labels": {}}, "'labels' must be a list"),
         ({"parts": []}, "'parts' must be an object"),
-        ({"parts": {"one": {"form": "root"}}}, r"'parts\[...\].form' is none of the values that it may have"),
+        ({"parts": {"one": {"form": "root"}}}, r"'parts\[...\].form' is not an allowed value"),
         ({"parts": {"one": []}}, r"'parts\[...\]' must be an object"),
         ({"parts": {"one": {"form": "leaf"}}}, r"'parts\[...\].shares' is missing"),
         (

@@ -148,7 +148,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
         raise ValueError(f"{INDEX} is of schema {index.get('schema')!r}")
     names = [info.filename for info in listed if info.filename != INDEX]
     if sorted(names) != sorted(index["files"]):
-        raise ValueError(f"it does not hold the files that {INDEX} lists, each once")
+        raise ValueError(f"it does not contain the files that {INDEX} lists, each once")
     for name in names:
         parts = PurePosixPath(name).parts
         known = name in {LEDGER, SIGNERS} or parts[:1] == (BUNDLE,)
@@ -165,4 +165,4 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
 
 def _not_an_archive(path: Path, why: str) -> PolicyError:
     expected = "what `rrpolicy export archive` wrote"
-    return PolicyError(Problem("RR260", f"{path} is no archive of a release: {why}", expected=expected))
+    return PolicyError(Problem("RR260", f"{path} is not an archive of a release: {why}", expected=expected))

@@ -59,7 +59,7 @@ class KeyStorage(StrEnum):
             KeyStorage.PROTECTED: f"kept in a file under a passphrase: {again}",
             KeyStorage.ENVIRONMENT: f"derived from a secret of the environment: {others}",
             KeyStorage.COMMAND: f"derived from a secret that a command printed: {others}",
-            KeyStorage.PERSONS: "each record was drawn on its person's own machine with a key that was never kept",
+            KeyStorage.PERSONS: "each record was drawn on the person's own machine, with a key that was not stored",
         }[self]
 
 
@@ -111,7 +111,7 @@ class ExternalSecret(Struct, frozen=True):
             if len(found) == SECRET_BYTES:
                 return found
         hint = "32 bytes as 64 hexadecimal digits or in base64: `openssl rand -hex 32` makes some"
-        raise self._refused("does not hold a secret of 32 bytes", hint)
+        raise self._refused("does not contain a secret of 32 bytes", hint)
 
     def _environment(self, unset: str) -> str:
         told = os.environ.get(self.name)

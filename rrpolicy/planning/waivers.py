@@ -154,8 +154,8 @@ def invalid_waivers(policy: Policy) -> Iterator[Problem]:
         if finding.startswith(ASSOCIATION_PREFIX) and finding in _column_pair_ids(policy):
             continue
         if finding in known.requirements or finding.startswith("privacy"):
-            message = "a [[privacy]] entry is never waived: what it promises holds or does not"
-            hint = "take the waiver out; ask for less in [[privacy]] if less is meant, where everybody sees it"
+            message = "a [[privacy]] entry is never waived: a guarantee is met or not"
+            hint = "take the waiver out; relax the requirement in [[privacy]] if less is meant, where everybody sees it"
         else:
             message = f"there is no '{finding}' to be waived"
             hint = suggest(finding, may) or "`rrpolicy check` lists the names"

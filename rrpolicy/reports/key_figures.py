@@ -216,7 +216,7 @@ def _reading_tile(
     name = READING_TITLE
     sensitive = {a.name: a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     if not sensitive:
-        return Tile(name, "none released", "The policy names no released column as sensitive.", "", "plain")
+        return Tile(name, "none released", "The policy declares no released column as sensitive.", "", "plain")
     told = {c.of: c for c in found if c.risk is Risk.READING}
     known = [c for c in told.values() if any(a in c.of.split(" x ") for a in sensitive)]
     exact = [a.name for a in kept if not any(a.name in c.of.split(" x ") for c in known)]

@@ -137,7 +137,7 @@ def _page_report(page: Page, public: Path, audit: Path | None, registry: Registr
         raise PolicyError(
             Problem(
                 "RR259",
-                f"there is no audit/report.json beside {public}",
+                f"there is no audit/report.json next to {public}",
                 hint="the public folder alone gives the public page: --page public",
             )
         )

@@ -85,7 +85,7 @@ def _require_known_population(requirement: Requirement, model: ClassModel[Any], 
     if requirement.needs_reference and (people is None or (model.counted and people.standing is not Standing.EXACT)):
         hint = "name a table of the population with --reference"
         if not model.counted:
-            hint += ", or say --weights or --sampling-fraction for an estimate"
+            hint += ", or give --weights or --sampling-fraction for an estimate"
         raise PolicyError(Problem("RR250", f"{requirement.model} needs to know of the population", hint=hint))
 
 

@@ -63,7 +63,7 @@ def check_assessor(
     findings = []
     for requirement in requirements:
         for channel in channels:
-            demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
+            demand(isinstance(channel, assessor.channel), f"the example is not a {assessor.channel.kind} channel")
             kinds = [type(axis) for axis in getattr(channel, "axes", ())]
             with convert_to_assertion("supports()"):
                 refused = assessor.supports(requirement, tables[0].policy, kinds)
@@ -181,11 +181,11 @@ def _check_number(what: str, measure: Measure | None) -> None:
     if measure is None:
         return
     demand(
-        isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is no Measure of a number"
+        isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is not a Measure of a number"
     )
     demand(type(measure.value) in {float, int}, f"{what} is a number of numpy, not a float")
-    demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number from 0 on")
-    demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is no estimate")
+    demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number of at least 0")
+    demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is not an estimate")
 
 
 def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel, tables: Sequence[Original]) -> None:

@@ -73,7 +73,7 @@ def _check_description(axis: Axis) -> None:
     strange = {column.attribute for column in columns} - set(axis.attributes)
     demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
     told = axis.discloses()
-    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is not a tuple of ids")
     with convert_to_assertion("sections()"):
         demand(
             all(isinstance(s, Section) for s in axis.sections(1000)), "sections() returns something else than sections"

@@ -64,7 +64,7 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
     _check_decoders(channel, policy.policy)
     settled = _check_settle(channel, tables)
     told = settled.discloses()
-    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is not a tuple of ids")
     for original in tables:
         _check_draw(settled, original)
     for original in tables if type(settled).draw is not Product.draw else ():  # products follow the laws of their axes
@@ -80,7 +80,7 @@ def json_round_trip(what: str, document: Json) -> Any:
     try:
         return json.loads(canonical(document))
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"{what} is no JSON: {error}") from error
+        raise AssertionError(f"{what} is not JSON: {error}") from error
 
 
 def channel_round_trip(channel: Channel) -> Any:
@@ -221,7 +221,7 @@ def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dic
             yield f"a record of '{name}' is missing", {**drawn, name: _with_multiplicities(rows, [n[0] - 1, *n[1:]])}
         if len(n) > 5:  # noqa: PLR2004 so many different rows are not all equal by chance
             yield (
-                f"all records of '{name}' are alike",
+                f"all records of '{name}' are equal",
                 {**drawn, name: _with_multiplicities(rows, [sum(n), *[0] * (len(n) - 1)])},
             )
 

@@ -48,7 +48,7 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
     Raises:
         AssertionError: with the violated requirement.
     """
-    demand(bool(estimator.name) and estimator.name != "moment", "an estimator has a name of its own")
+    demand(bool(estimator.name) and estimator.name != "moment", "an estimator has its own name")
     demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` says what it is in a few words")
     policy, original = _policy(), TableInMemory.random(_policy().policy, RECORDS, 3)
     true = original.counts("a", "b").dense()
@@ -88,7 +88,9 @@ def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where
     with convert_to_assertion(f"counts() of {asked}"):
         table = release.crosstab(by, where, estimator=estimator.name)
     found = np.asarray(table.estimate)
-    demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")
+    demand(
+        found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is not a number"
+    )
     return found
 
 

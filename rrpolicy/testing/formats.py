@@ -61,7 +61,7 @@ def check_format(form: Format) -> None:
         AssertionError: with the violated requirement.
     """
     demand(form.name.isalnum() and form.name.isascii(), "the name of a format is letters and digits: files end in it")
-    demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is none")
+    demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is missing")
     for flag in ("packaged", "alone", "same_bytes"):
         demand(isinstance(getattr(form, flag), bool), f"{flag} is true or false")
     demand(isinstance(form.note, str), "note is text")
@@ -83,7 +83,7 @@ def check_sink(sink: FileSink) -> None:
     Raises:
         AssertionError: with the violated requirement.
     """
-    demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has a name of its own")
+    demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has its own name")
     spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
     for form in (CORE_FORMATS["parquet"], CORE_FORMATS["csv"]):
         for most in (None, 1, ROWS, 10 * ROWS):

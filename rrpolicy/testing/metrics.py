@@ -121,10 +121,10 @@ def _check_number(what: str, measure: Measure | None) -> None:
     demand(isinstance(measure, Measure), f"{what} is {type(measure).__name__}, not a Measure")
     demand(type(measure.value) in {float, int}, f"{what} is of type {type(measure.value).__name__}, not a float")
     demand(
-        math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, from 0 on"
+        math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, at least 0"
     )
     estimate = measure.standing is Standing.ESTIMATE
-    demand(measure.error >= 0 and (estimate or not measure.error), f"{what} has an error and is no estimate")
+    demand(measure.error >= 0 and (estimate or not measure.error), f"{what} has an error and is not an estimate")
 
 
 def _check_expected(
@@ -179,7 +179,7 @@ class _MetricCase(Struct, frozen=True):
         on_average = sum(values) / len(values)
         demand(
             low - slack <= expected.value <= high + slack,
-            f"expected is {plain_number(expected.value)}, and {DRAWS} draws come to "
+            f"expected is {plain_number(expected.value)}, and {DRAWS} draws yield "
             f"{plain_number(on_average)} on average",
         )
 
@@ -194,7 +194,7 @@ class _MetricCase(Struct, frozen=True):
             return
         demand(expected is None or expected.value <= ROUNDING, "something is expected of a release that is the table")
         for value in self.realised(channel, 1):
-            demand(value <= ROUNDING, "a release that is the table itself comes to more than 0")
+            demand(value <= ROUNDING, "for a release that is the table itself it is above 0")
 
 
 def _mean_bounds(values: Sequence[float]) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def _check_example(model: PrivacyModel[Any]) -> None:
     try:
         _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
     except tomllib.TOMLDecodeError as error:
-        raise AssertionError(f"`example` is no TOML: {error}") from error
+        raise AssertionError(f"`example` is not TOML: {error}") from error
 
 
 def _exact_limit(options: BaseModel) -> Fraction | None:

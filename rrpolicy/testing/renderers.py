@@ -170,7 +170,7 @@ def _check_text(renderer: Renderer, report: Report) -> None:
             try:
                 json.loads(document)
             except ValueError as error:
-                raise AssertionError(f"it is no JSON: {error}") from error
+                raise AssertionError(f"it is not JSON: {error}") from error
     if renderer.suffix not in MARKUP:
         return
     text, plain = (_without_backslashes(renderer.suffix, page) for page in (text, plain))
@@ -239,5 +239,5 @@ def _leaked_marks(renderer: Renderer, audit: Report, public: Report) -> list[str
     """Return the marks of the audit page that appear on a public page printed after it."""
     before = renderer.render(_mark_texts(audit, "", "AuditMark"))
     content = renderer.render(_mark_texts(public, "", "PublicMark"))
-    demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page holds no text of its report")
+    demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page contains no text of its report")
     return sorted({m.decode() for m in re.findall(rb"AuditMark\d+", content)})

@@ -189,7 +189,7 @@ def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -
     demand(kind == right, f"released_type() of '{attribute.name}' is {kind}, not {right}")
     values, known = found.distinct(attribute, MANY), expected.distinct(attribute, MANY)
     name = f"distinct() of '{attribute.name}'"
-    demand(len({repr(v) for v in values}) == len(values), f"{name} holds a value twice")
+    demand(len({repr(v) for v in values}) == len(values), f"{name} contains a value twice")
     demand({repr(v) for v in values} == {repr(v) for v in known}, f"{name} is {values}, not {known}")
     demand(list(map(repr, values)) == list(map(repr, known)), f"{name} is not sorted: {values}, not {known}")
     few = found.distinct(attribute, 1)
@@ -222,7 +222,8 @@ def _compare_rows(found: Snapshot, expected: Snapshot, attributes: Sequence[Attr
             _compare_codes(what, attribute, told.column(attribute.name), true.column(attribute.name))
         read, wanted = (list(zip(*t.to_pydict().values(), strict=True)) for t in (told, true))
         demand(
-            sorted(map(repr, read)) == sorted(map(repr, wanted)), f"{what} of {names} holds other rows than the table"
+            sorted(map(repr, read)) == sorted(map(repr, wanted)),
+            f"{what} of {names} contains other rows than the table",
         )
         demand(read == wanted, f"{what} of {names} is not sorted")
 

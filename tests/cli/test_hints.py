@@ -73,7 +73,7 @@ def test_a_missing_option_is_told_on_one_line(folder, capsys):
     [
         ('a;"b, c";d', None, "parted by semicolons"),
         ("a;b", None, "parted by semicolons"),
-        ("a,b,c", ";", "fields are parted by commas, and [source.csv] says ';'"),
+        ("a,b,c", ";", "fields are separated by commas, and [source.csv] declares ';'"),
     ],
 )
 def test_a_file_that_is_parted_by_something_else_is_told_by_what(folder, capsys, header, delimiter, said):
@@ -126,7 +126,7 @@ def test_what_cannot_be_reached_names_attributes(folder, capsys):
     said = told(capsys, 1, "plan", "policy.toml")
     assert "RR102" in said
     assert "hint: let the parameters of sex be solved for, too, or give smaller ones; or randomise born too; or" in said
-    assert "or coarsen 'town', which has 3 categories; or ask for less" in said
+    assert "or coarsen 'town', which has 3 categories; or relax the requirement" in said
 
 
 def test_dates_in_text_are_not_compared_letter_by_letter(folder, capsys):

@@ -76,7 +76,7 @@ def test_what_cannot_be_reached_is_placed_at_its_own_entry(tmp_path: Path, plan,
     said = capsys.readouterr().err
     line = path.read_text().splitlines().index('model = "identity-disclosure"') + 1
     assert f"policy.toml:{line}:" in said
-    assert "hint: ask for 1/400 or more: among 400 people" in said
+    assert "hint: set 1/400 or more: among 400 people" in said
     assert "coarsen" not in said
 
 
@@ -112,7 +112,7 @@ def test_what_to_accept_is_told_where_a_requirement_waits_for_it(tmp_path, plan,
     path = tmp_path / "policy.toml"
     path.write_text(POLICY.format(f'{asked}\n[[privacy]]\nmodel = "local-dp"\nepsilon = 50', 'name = "rr-both"'))
     assert main(["plan", str(path)]) == 1
-    assert "to accept what it tells, under [release]: accept = [" in capsys.readouterr().out
+    assert "to accept this disclosure, under [release]: accept = [" in capsys.readouterr().out
 
 
 def test_a_set_of_all_values_is_not_said_to_want_data(plan):

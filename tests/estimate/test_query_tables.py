@@ -118,7 +118,7 @@ def test_categories_without_a_row_are_left_out_and_it_is_said(release, tmp_path,
         ("JOIN m ON release.region = m.code", "code,name\n1,a\n", "RR272", "no table that was given"),
         ("JOIN release ON release.region = release.region", "code,name\n1,a\n", "RR272", "once"),
         ("JOIN l ON release.region = l.code AND release.sex = l.name", "code,name\n1,a\n", "RR272", "one equality"),
-        ("JOIN l ON release.region = l.code WHERE l.name = 'x'", "code,name\n1,a\n", "RR265", "'x' is no category"),
+        ("JOIN l ON release.region = l.code WHERE l.name = 'x'", "code,name\n1,a\n", "RR265", "'x' is not a category"),
     ],
 )
 def test_what_cannot_be_joined_is_refused(release, tmp_path, sql, content, code, reason):  # noqa: PLR0917

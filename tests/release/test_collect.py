@@ -310,7 +310,7 @@ def test_cells_that_no_answer_becomes_are_told() -> None:
     product = Product((axis,), (), ("a", "b"))
     assert list(implausibilities(product, [np.array([5, 0, 4, 6])], 15)) == []
     assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == [
-        "in 'a', 'b', 1 record has a value that no answer becomes"
+        "in 'a', 'b', 1 record has a value that no answer can produce"
     ]
 
 

@@ -187,14 +187,14 @@ def test_a_category_that_reads_as_a_number_is_not_taken_for_one() -> None:
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        ({"sex": "SECRET", "age": 1, "ill": "no"}, "the answer to 'sex' is none of the categories"),
-        ({"sex": "f", "age": -1, "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": "f", "age": "SECRET", "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": "f", "age": True, "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": ["f"], "age": 1, "ill": "no"}, "the answer to 'sex' is none of the categories"),
+        ({"sex": "SECRET", "age": 1, "ill": "no"}, "the answer to 'sex' is not one of the categories"),
+        ({"sex": "f", "age": -1, "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": "f", "age": "SECRET", "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": "f", "age": True, "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": ["f"], "age": 1, "ill": "no"}, "the answer to 'sex' is not one of the categories"),
         ({"sex": None, "age": 1, "ill": "no"}, "'sex' must be answered"),
         ({"age": 1, "ill": "no"}, "there is no answer to 'sex'"),
-        ({"sex": "f", "age": 1, "ill": "no", "name": "SECRET"}, "'name' is not asked"),
+        ({"sex": "f", "age": 1, "ill": "no", "name": "SECRET"}, "'name' is not a question"),
     ],
 )
 def test_what_cannot_be_randomised_is_refused_and_not_repeated(

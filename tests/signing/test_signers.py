@@ -358,6 +358,6 @@ def test_a_notice_of_another_release_recalls_nothing_and_does_not_belong(bundle,
     assert run("sign", other, "--key", keys / "desk-a.pem", "--recall", "wrong table") == 0
     shutil.copy(other / "attestations/recall.dsse.json", bundle / "attestations/recall.dsse.json")
     assert run("estimate", bundle, "--by", "sex") == 0
-    assert "is no notice of this release" in verified(capsys, "--signers", "signers.toml")
+    assert "is not a notice of this release" in verified(capsys, "--signers", "signers.toml")
     shutil.copy(bundle / "attestations/release.dsse.json", bundle / "attestations/recall.dsse.json")
     assert run("estimate", bundle, "--by", "sex") == 0

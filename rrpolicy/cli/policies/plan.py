@@ -31,8 +31,9 @@ def command(
         Path | None,
         typer.Option(
             "--report",
-            help="Write the page of the plan here, whether it passes or not: what fails, what is attainable, the "
-            "trade-off. Confidential.",
+            help="Write the page of the plan here, even if a requirement fails: failing requirements, attainable "
+            "limits, the trade-off. Confidential."
+            "",
         ),
     ] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
@@ -72,7 +73,7 @@ def command(
     told = _next_step(found, policy, options.get("out"), source, options.get("key"))
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
-    more = () if verbose else ("", "`--verbose` says what each number means")
+    more = () if verbose else ("", "`--verbose` explains each number")
 
     def text() -> list[str]:
         whole = () if quiet else (*lines(found.outlook, explaining=verbose), *more, *way, "", told)
@@ -98,7 +99,7 @@ def _next_step(
         if found.outlook.decision.passed:
             return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` says more"
         if {p.code for p in found.problems} == {"RR108"}:
-            what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+            what = "accept the derived statistics, or declare them; `rrpolicy explain RR108` says how"
         return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
         randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})

@@ -117,8 +117,9 @@ def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, 
         occurring = [row.group[name] for row in table.rows if row.estimate]
         if groups.overlap(occurring):
             message = (
-                f"{what} of {name!r} cannot be told: its labels overlap, and which of them a record has was chosen by "
-                "its other columns, so that labels of independent columns depend on one another"
+                f"{what} of {name!r} cannot be estimated: its labels overlap. A record's label was chosen by its "
+                f"other columns, so labels of independent columns depend on one another"
+                ""
             )
             hint = (
                 "leave the column out; an association with spread=True (`rrpolicy estimate association --spread`) "

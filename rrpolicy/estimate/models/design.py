@@ -51,7 +51,7 @@ def read_formula(text: str) -> Formula:
     except ImportError:
         message = "formulas are read by formulaic, which is not installed"
         raise PolicyError(Problem("RR540", message, hint=install("models"))) from None
-    expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; odd names in `backticks`"
+    expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; unusual names in `backticks`"
     left, tilde, right = text.partition("~")
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
@@ -143,7 +143,7 @@ class CovariateDesign:
             try:
                 return np.asarray(self._again(_rename_to_identifiers(frame, self._formula)), dtype=np.float64)
             except DataMismatchWarning:
-                message = "a number is asked for that a term takes for a category, and that no record has"
+                message = "a term treats a requested number as a category, and no record has it"
                 raise PolicyError(Problem("RR542", message)) from None
 
 

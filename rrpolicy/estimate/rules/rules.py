@@ -75,7 +75,7 @@ def read_rule(text: str) -> list[Part]:
 
 
 def _rule_syntax_error(text: str) -> PolicyError:
-    message = f"{visible(text)!r} is no rule"
+    message = f"{visible(text)!r} is not a rule"
     expected = "columns with categories, and what follows: sex = f, region = north -> disease = asthma"
     hint = "a name with other characters in double quotes, a category with a comma or a quote in single quotes"
     return PolicyError(Problem("RR277", message, expected=expected, hint=hint))
@@ -233,7 +233,7 @@ class Rules(_RuleList):
 
     def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, with the least that was required."""
-        line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
+        line = ChartReferenceLine(self.min_confidence, "the minimum confidence")
         return (PlottedQuantity(self._quantities[1], "confidence", line=line),)
 
 
@@ -279,7 +279,7 @@ def _estimate_rule(
     items = weighing.items
     places = [_place(release, items, release.columns.name(name), text) for name, text in rule]
     if len(set(items.axes[places].tolist())) < len(places):
-        message = "a rule has one category of each column, and none of columns that were randomised together"
+        message = "a rule has one category per column, and at most one of columns that were randomised together"
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
     everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)

@@ -179,7 +179,7 @@ def _method_of_decoder(decoder: Decoder) -> str:
         case WithheldDecoder():
             return "randomised; the matrix is withheld, so that counts of it cannot be corrected"
         case AdditionDecoder():
-            return "a set that holds the value, and others drawn at random; JSON"
+            return "a set of the value and others drawn at random; JSON"
         case RecodeDecoder():
             return "generalised"
         case IdentityDecoder():

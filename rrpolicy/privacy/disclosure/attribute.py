@@ -66,8 +66,9 @@ SUCCESS = (
     "and a stricter limit of the risk may raise it"
 )
 GROUP_INFERENCE = (
-    "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
-    "and no release lowers it that tells them"
+    "the largest share of a value in a group, which is the success rate of guessing from the table; analysts want "
+    "to learn it, and no useful release lowers it"
+    ""
 )
 POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
 EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"

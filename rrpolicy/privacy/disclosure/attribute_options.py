@@ -98,13 +98,14 @@ class AttributeDisclosureOptions(BaseModel):
     thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
     known_sensitive: Annotated[
-        bool, Field(description="hold also if the attacker knows the other sensitive attributes")
+        bool, Field(description="require the limit also against an attacker who knows the other sensitive attributes")
     ] = False
     decided_by: Annotated[
         Literal["bound", "estimate"],
         Field(
-            description="what is held against the limit: a certain bound, or, where there is one (groups of `anatomy`),"
-            f" the upper end at {level_percent(CONFIDENCE)} confidence of an estimate, which is weaker"
+            description="the value compared with the limit: a certain bound, or, for groups of `anatomy`, the "
+            "upper end at"
+            f" {level_percent(CONFIDENCE)} confidence of an estimate, which is weaker"
         ),
     ] = "bound"
 

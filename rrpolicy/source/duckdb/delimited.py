@@ -189,10 +189,12 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
         )
     if settings.delimiter is None and file.parts(";") > len(names):
         message = f"{shown_name(path)}: fields are parted by semicolons"
-        hint = 'say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out'
+        hint = 'declare it: `delimiter = ";"` under [source.csv]; `rrpolicy init` detects it'
         raise DataError(Problem("RR303", message, expected="commas, or tabs in a .tsv file", hint=hint))
     if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
-        message = f"{shown_name(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
+        message = (
+            f"{shown_name(path)}: fields are separated by commas, and [source.csv] declares {settings.delimiter!r}"
+        )
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
         raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
     if len(names) != width:

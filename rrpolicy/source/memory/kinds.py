@@ -63,7 +63,7 @@ def table_kind(table: Any) -> str:
         raise PolicyError(Problem("RR250", f"a {type(table).__name__} is no table", expected=expected, hint=hint))
     if hasattr(table, "read_next_batch") or hasattr(table, "__next__"):
         message = f"a {type(table).__name__} can be read only once"
-        expected = "a table that gives its records as often as it is read"
+        expected = "a table that can be read several times"
         raise DataError(Problem("RR345", message, expected=expected, hint="hand over a table: `reader.read_all()`"))
     return "Arrow stream"
 

@@ -83,7 +83,7 @@ def merged(office: Office) -> None:
 
 def test_a_promise_that_two_branches_broke_is_named_everywhere_until_somebody_accepts_it(office):
     merged(office)
-    broken = "residents 1.0.0 as one promised epsilon <= 5 (record scope) of all releases of these people together"
+    broken = "residents 1.0.0 as one promised epsilon <= 5 (record scope) for all releases of these people together"
 
     status, told = office.run("ledger", "verify", office.ledger)
     assert (status, "RR134" in told, broken in told) == (1, True, True), told
@@ -278,7 +278,7 @@ def test_an_entry_that_names_no_release_above_it_is_found(office, kind):
 
     office.ledger.write_bytes(b"\n".join([*lines[:at], canonical(document)]) + b"\n")
     status, told = office.run("ledger", "verify", office.ledger)
-    assert (status, "names no release above it" in told) == (4, True), told
+    assert (status, "refers to no release above it" in told) == (4, True), told
 
 
 def test_a_budget_of_a_model_that_no_loaded_plugin_offers_refuses_the_release(office):

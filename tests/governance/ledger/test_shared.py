@@ -145,7 +145,7 @@ def test_who_pushes_between_fetch_and_push_is_noticed_and_nothing_is_released(se
     assert release(first, "one") == 4
     told = capsys.readouterr().err
     assert "RR449" in told
-    assert "somebody else pushed meanwhile" in told
+    assert "another person pushed meanwhile" in told
     assert "run again" in told
     assert not (first / "release-one").exists()
     assert (first / "policies/releases.jsonl").read_bytes() == before
@@ -175,7 +175,7 @@ def test_a_settlement_that_never_gets_through_leaves_an_open_entry_and_says_so(s
 
     def refused(self: LedgerBranch, content: bytes, message: str) -> None:
         if ": settlement" in message:
-            raise self._refused("somebody else pushed meanwhile", moved=True)
+            raise self._refused("another person pushed meanwhile", moved=True)
         push(self, content, message)
 
     monkeypatch.setattr(LedgerBranch, "push", refused)

@@ -192,10 +192,10 @@ WRONG = {
     "nobody is the adversary": (saying(adversary=" "), "which adversary it speaks of"),
     "a number of numpy": (saying(achieved=Measure(np.float64(8))), "is a number of numpy, not a float"),
     "no number": (saying(achieved=Measure(math.nan)), "`achieved`: `value` is not a number"),
-    "a companion that is no number": (saying(companions=(companion(math.nan),)), "`companions` is not a number"),
+    "a companion that is not a number": (saying(companions=(companion(math.nan),)), "`companions` is not a number"),
     "another limit than required": (saying(limit=Fraction(8)), "the finding's limit is 8, and the requirement's 9"),
     "a limit in doubles": (saying(limit=9.0), "`limit` is a float, expected a Fraction"),
-    "an exact number with an error": (saying(achieved=Measure(8.0, error=0.5)), "has an error, and is no estimate"),
+    "an exact number with an error": (saying(achieved=Measure(8.0, error=0.5)), "has an error, and is not an estimate"),
     "another model": (saying(model="local-dp"), "the finding is of another model"),
     "coarser is worse": (by(labels), "monotone: with two labels taken together it is failed"),
     "classes pass that do not": (

@@ -161,5 +161,5 @@ WRONG = {
     "SQL that reads each row once": (telling("DISTINCT *"), r"^read by sql..: \d+ rows are read, \d+ expected$"),
     "SQL that mixes rows": (telling("* REPLACE (coalesce(lead(large) OVER (), first_value(large) OVER ()) AS large)"), r"^read by sql..: values change rows$"),
     "a name with a blank": (Named, "the name of a format is letters and digits"),
-    "no media type": (Typed, "media_type is none"),
+    "no media type": (Typed, "media_type is missing"),
 }  # fmt: skip

@@ -39,7 +39,7 @@ class Amplification:
         return f"amplification <= {options.gamma}"
 
     def refuses(self, options: Any, policy: Policy) -> str | None:
-        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy declares no quasi-identifier"
 
     def compare(self, old: Any, new: Any) -> Order:
         return Order.by(old.gamma - new.gamma)

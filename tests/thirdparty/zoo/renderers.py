@@ -184,5 +184,5 @@ WRONG = {
     "text for bytes": (Text, "render.. returns bytes"),
     "always the same page": (Constant, "another report gives the same bytes"),
     "what was printed before": (Keeping, "holds a text of the audit page"),
-    "JSON that a quote breaks": (Spliced, "it is no JSON|turns the direction"),
+    "JSON that a quote breaks": (Spliced, "it is not JSON|turns the direction"),
 }  # fmt: skip
