@@ -309,7 +309,7 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
         yield "how the mechanism chose at the first release of the series (a ledger knows it)"
     for finding in assessment.findings:
         if finding.verdict is Verdict.UNDECIDED:
-            yield f"whether {finding.model}: {finding.requirement} holds"
+            yield f"whether {finding.model}: {finding.requirement} is met"
 
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:

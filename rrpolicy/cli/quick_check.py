@@ -58,7 +58,7 @@ def _next_step(one: FileCheck) -> str:
         return command_line("plan", one.name)
     with_table, without = ({"--source": "TABLE"}, {"--expected-rows": "N"})
     return (
-        f"{command_line('plan', one.name, options=with_table)} (there is no table at {uri}); "
+        f"{command_line('plan', one.name, options=with_table)} (there is not a table at {uri}); "
         f"without data, {command_line('plan', one.name, options=without)}"
     )
 

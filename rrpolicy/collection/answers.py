@@ -148,7 +148,7 @@ def _answer_problem(question: Question, where: str, *, absent: bool) -> Problem:
     """Return the problem of an invalid response, without the response."""
     if absent:
         hint = (
-            f"give an answer; or declare `nulls` for '{question.attribute}'in the policy, so that no answer is allowed"
+            f"give an answer; or declare `nulls` for '{question.attribute}' in the policy, so that no answer is allowed"
         )
         return Problem(
             "RR522", f"{where}'{question.attribute}' must be answered", expected=_accepted_answers(question), hint=hint

@@ -181,7 +181,7 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
         )
     for statistic in derived:
         yield refused(
-            f"{statistic.id} would need a table, and there is no table",
+            f"{statistic.id} would need a table, and there is not a table",
             "declare domains, and fix parameters by the policy or by requirements that need no data, such as local-dp",
         )
     if not isinstance(channel, Product):

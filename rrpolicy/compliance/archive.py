@@ -139,7 +139,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
     """
     listed = file.infolist()
     if len(listed) > _MOST or sum(info.file_size for info in listed) > _LARGEST:
-        raise ValueError("it holds too much")
+        raise ValueError("it contains too many files")
     try:
         index: Mapping[str, Any] = read_object(file.read(INDEX), INDEX)
     except UnreadableError as error:
@@ -153,7 +153,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
         parts = PurePosixPath(name).parts
         known = name in {LEDGER, SIGNERS} or parts[:1] == (BUNDLE,)
         if not known or ".." in parts or name.startswith("/") or "\\" in name:
-            raise ValueError(f"it holds '{name}'")
+            raise ValueError(f"it contains '{name}'")
         content = file.read(name)
         if digest(content) != index["files"][name]:
             message = f"{name} is not the file that was archived"

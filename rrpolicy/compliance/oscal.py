@@ -176,7 +176,7 @@ class _Results(Struct, frozen=True, dict=True):
             "links": [{"href": f"#{self.id('catalogue')}", "rel": "reference"}],
         }
         clauses: dict[str, Json] = {
-            "description": "Clauses that are no controls of a catalogue, by ids of rrpolicy's own.",
+            "description": "Clauses that are not controls of a catalogue, with ids defined by rrpolicy.",
             "props": [_own_property("ids", "rrpolicy")],
             "links": [{"href": f"#{self.id('regime')}", "rel": "reference"}],
         }
@@ -284,7 +284,7 @@ def _own_property(name: str, value: str) -> Json:
 def _condition(judged: RequirementDecision) -> Citation:
     """Return the condition of a conditional result, as an observation."""
     text = (
-        f"{judged.requirement}: it holds {CONDITION}, which disclose statistics of the table: "
+        f"{judged.requirement}: it is met {CONDITION}, which disclose statistics of the table: "
         f"{quoted_list(judged.given)}. An "
         "attacker who knows all other records can recompute them."
     )

@@ -294,7 +294,7 @@ def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
         return None
     text = identifier(column.name) + ("" if column.family is TypeFamily.TEXT else "::VARCHAR")
     cast = f"strptime({text}, {literal(spelling)})" + ("" if "%H" in spelling else "::DATE")
-    told = f"spells dates, which are no DATE: for bins of them, write the table again with {cast}"
+    told = f"contains dates as text, not of type DATE: for bins of them, write the table again with {cast}"
     return "excluded", f"{told}; `rrpolicy explain RR312` shows how"
 
 

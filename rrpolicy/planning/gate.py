@@ -151,7 +151,7 @@ def _conditional_problem(finding: Finding, accepted: Collection[str]) -> Problem
     missing = [item for item in finding.given if item not in accepted]
     return Problem(
         "RR108",
-        f"{requirement_title(finding)} holds only {CONDITION}, and the policy does not accept these disclosures:"
+        f"{requirement_title(finding)} is met only {CONDITION}, and the policy does not accept these disclosures:"
         f" {quoted_list(missing)}",
         finding.place,
         hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or declare in the policy what "

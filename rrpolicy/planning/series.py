@@ -30,8 +30,9 @@ FROZEN = "series"
 """The name of the remark that a channel was taken from the first release of its series."""
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"} | {"UTINYINT", "USMALLINT", "UINTEGER"})
 _ANEW = (
-    "put it back as it was. Only if the change is meant, give the series another name: a new one begins with a key of "
-    "its own, everybody is drawn anew, and both are held against the budget of their population"
+    "undo the change. If the change is intended, give the series another name: a new series has its own key and "
+    "draws every person again, and both count against the budget of their population"
+    ""
 )
 _HINTS: Mapping[str, str] = {
     "the key": "use the key of the series, which its first release made",

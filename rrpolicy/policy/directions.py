@@ -89,7 +89,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     "source.min_rows": DirectionRule(Direction.LOWERED, "a table that came in part is accepted"),
     "source.missing": DirectionRule(Direction.CHANGED, _CODES),
     **_same("source.csv", "delimiter encoding decimal quote skip", DirectionRule(Direction.NEVER, _LOCATION)),
-    "source.population": DirectionRule(Direction.LEDGER, "releases of another population have a budget of their own"),
+    "source.population": DirectionRule(Direction.LEDGER, "releases of another population have a separate budget"),
     "source.unit": DirectionRule(Direction.UNIT, "every guarantee protects a unit with all its records"),
     "source.other_columns": DirectionRule(
         Direction.SET, "a column that nobody thought of is dropped without a decision", value="excluded"

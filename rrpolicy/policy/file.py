@@ -215,7 +215,7 @@ class ChangeEntry(PolicyFileTable):
     """Why the policy was made weaker."""
 
     version: Semver = Field(description="The first version of the policy that is weaker.")
-    what: SingleLineText = Field(description="The entry or key that became weaker, as `rrpolicy diff` names it.")
+    what: SingleLineText = Field(description="The entry or key that became weaker, as `rrpolicy diff` lists it.")
     why: SingleLineText = Field(description="The reason.")
     who: SingleLineText = Field(description="Who decided it: a role, such as data protection officer.")
 
@@ -322,7 +322,7 @@ class SourceTable(PolicyFileTable):
     csv: CsvTable = Field(CsvTable(), description="How a CSV file is spelled.")
     unit: SingleLineText | None = Field(
         None,
-        description="The column that tells one unit of protection (a person, a household) from another; it is never "
+        description="The column that identifies units of protection (a person, a household); it is never "
         'released. Default: the only identifier. "each row": each row is protected by itself, no matter whose '
         "it is.",
     )

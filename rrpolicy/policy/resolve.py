@@ -155,7 +155,7 @@ class Resolver:
                 message = f"'{source.unit}' distinguishes units and is released: it would link their records to people"
                 self.problems.append(Problem("RR246", message, named.place, expected))
             elif attribute is None and source.other_columns != "excluded":
-                message = f"`unit` names '{source.unit}', which is not an attribute of the policy"
+                message = f"`unit` is '{source.unit}', which is not an attribute of the policy"
                 self.problems.append(
                     Problem("RR246", message, named.place, expected, suggest(source.unit, list(known)))
                 )

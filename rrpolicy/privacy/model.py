@@ -388,7 +388,7 @@ def refuse_layout(
 def subgroup_obstacle(requirement: Requirement, known: Collection[str], why: str) -> str | None:
     """Return that `where` names attributes that are not known, in a sentence that ends with `why`; None if not."""
     others = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(others)}, {why}" if others else None
+    return f"`where` contains {', '.join(others)}, {why}" if others else None
 
 
 def unreadable_axes_reason(axes: Sequence[type[Axis]]) -> str | None:

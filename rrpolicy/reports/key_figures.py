@@ -263,7 +263,10 @@ def _joined_names(names: Iterable[str]) -> str:
 
 def _unlimited_sentence(names: Sequence[str], released: Mapping[str, str]) -> str:
     told = _joined_names(released[name] for name in names)
-    return f"{told} {_is_or_are(names)} released unmodified: an attacker who knows which record is a person's reads it."
+    return (
+        f"{told} {_is_or_are(names)} released unmodified: an attacker who knows which record belongs "
+        f"to the person reads it."
+    )
 
 
 def _is_or_are(names: Sequence[str]) -> str:

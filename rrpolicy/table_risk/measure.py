@@ -96,6 +96,6 @@ def _require_applicable(model: ClassModel[Any], options: object, column: Protect
         hint = f"in a --policy: {lacking[1]}; or take another --{model.kind}"
         raise PolicyError(Problem("RR250", lacking[0], hint=hint))
     if column.unlisted and model.placed(options):
-        message = f"'{column.name}' holds {column.unlisted} values that are not in the policy's domain"
+        message = f"'{column.name}' contains {column.unlisted} values that are not in the policy's domain"
         hint = f"they have no place in the {getattr(options, model.kind)} {model.kind}"
         raise DataError(Problem("RR313", message, hint=hint))

@@ -343,7 +343,7 @@ class TableColumns(Struct, frozen=True):
         """Return an SQL condition: whether a released value may represent a category, on any level of its hierarchy."""
         column = next((c for c, a in self.attributes.items() if a.name == name), None)
         if column is None or column not in self.known:
-            raise DataError(Problem("RR311", f"`where` names '{name}', which is not a column that makes a class"))
+            raise DataError(Problem("RR311", f"`where` contains '{name}', which is not a column that makes a class"))
         attribute = self.attributes[column]
         place = (attribute.domain or ()).index(value)
         groups = {category_text(value), *(category_text(level[place]) for level in attribute.hierarchy or ())}

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 
-@convert_to_assertion("what the channel is asked")
+@convert_to_assertion("the arguments of the channel")
 def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Original] = ()) -> Channel:
     """Check that a channel equals its descriptions, and is drawn and tested as it guarantees.
 
@@ -202,12 +202,12 @@ def _batch_readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchRea
 
 def _check_rows(spec: TableSpec, rows: pa.Table) -> None:
     names = [column.name for column in spec.columns]
-    demand(set(rows.schema.names) == {*names, MULTIPLICITY}, f"'{spec.name}' is drawn with other columns than promised")
+    demand(set(rows.schema.names) == {*names, MULTIPLICITY}, f"'{spec.name}' is drawn with other columns than declared")
     for column, field in zip(spec.columns, arrow_schema(spec), strict=True):
         try:
             rows.column(column.name).cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise AssertionError(f"'{column.name}' is promised as {field.type}: {error}") from error
+            raise AssertionError(f"'{column.name}' is declared as {field.type}: {error}") from error
         if column.kind in {"category", "interval"}:
             strange = set(rows.column(column.name).to_pylist()) - set(column.spelled)
             demand(not strange, f"draw() releases values of '{column.name}' outside its labels: {sorted(strange)[:3]}")

@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 UNKNOWN_NAME = "no such attribute"
 
 
-@convert_to_assertion("what the metric is asked")
+@convert_to_assertion("the arguments of the metric")
 def check_metric(
     metric: UtilityMetric[Any],
     policy: OpenedPolicy,
@@ -60,7 +60,9 @@ def check_metric(
     """
     entries = [gate.options for gate in policy.policy.gates if gate.metric == metric.name]
     demand(bool(entries), f"the policy has no [[utility]] entry of {metric.name}")
-    demand(isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric says what its number means")
+    demand(
+        isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric states the meaning of its number"
+    )
     check_options(metric.options, refused)
     tables = similar_tables(policy.policy, *tables)
     channels = channels or [plan_kit_release(policy, tables[0]).channel]
@@ -133,7 +135,7 @@ def _check_expected(
     with convert_to_assertion("expected()"):
         expected = metric.expected(options, channel, tables[0])
     _check_number("what is expected", expected)
-    demand(metric.expected(options, channel, tables[0]) == expected, "what is expected differs when it is asked again")
+    demand(metric.expected(options, channel, tables[0]) == expected, "the expected value differs at a second call")
     with convert_to_assertion("expected() of the number of records alone"):
         alone = metric.expected(options, channel, tables[0].records)
     _check_number("what is expected of the number of records alone", alone)
@@ -160,9 +162,9 @@ class _MetricCase(Struct, frozen=True):
                     measure = self.metric.realised(self.options, made.release, self.original)
                 again = self.metric.realised(self.options, made.release, self.original) if seed == 0 else measure
             _check_number("what is realised", measure)
-            demand(again == measure, "what is realised differs when it is asked again")
+            demand(again == measure, "the realised value differs at a second call")
             if measure is None:
-                demand(not found, "what is realised is told of some draws and not of others")
+                demand(not found, "the realised value exists for some draws and not for others")
                 return []
             found.append(measure.value)
         return found

@@ -163,5 +163,5 @@ def test_a_table_that_is_not_there_is_planned_otherwise(tmp_path: Path, plan, ca
     (tmp_path / "people.csv").unlink()
     assert main(["check", path]) == 0
     told = capsys.readouterr().out.splitlines()[-1]
-    assert told.startswith(f"next: rrpolicy plan {path} --source TABLE (there is no table at ")
+    assert told.startswith(f"next: rrpolicy plan {path} --source TABLE (there is not a table at ")
     assert told.endswith(f"without data, rrpolicy plan {path} --expected-rows N")

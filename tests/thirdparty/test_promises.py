@@ -95,8 +95,8 @@ ZOO = {
     "other categories": ({"axis": "replace(of, labels=('n', 'e', 'w'))"}, "in another order than the policy's, or others"),
     "a category more": ({"axis": "replace(of, labels=(*of.labels, 'w'))"}, "other categories are estimated"),
     "a category less": ({"axis": "replace(of, labels=of.labels[:2])"}, "other categories are estimated"),
-    "another released name": ({"axis": "replace(of, name='region')"}, "is released as 'region', and the policy "
-            "declares 'part'"),
+    "another released name": ({"axis": "replace(of, name='region')"}, ("is released as 'region', and the policy "
+            "declares 'part'")),
     "a decoder of another column": (
         {"odd": "def decoder(self): return replace(Unary.decoder(self), columns=(self.attribute,))"},
         "the decoder reads 'region', and released is 'part'",

@@ -97,9 +97,9 @@ def _next_step(
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "edit the policy and plan again; `--report PAGE` shows what is attainable"
         if found.outlook.decision.passed:
-            return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` says more"
+            return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` shows more"
         if {p.code for p in found.problems} == {"RR108"}:
-            what = "accept the derived statistics, or declare them; `rrpolicy explain RR108` says how"
+            what = "accept the derived statistics, or declare them; `rrpolicy explain RR108` shows how"
         return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
         randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})

@@ -105,7 +105,7 @@ def _lines(found: Verification) -> list[str]:
         lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems if p not in hinted and p not in changed]
     if found.problems:
-        lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
+        lines.append(f"`rrpolicy explain {found.problems[0].code}` shows more")
     stated: dict[str, dict[str, None]] = {}
     for claim in found.claims:
         stated.setdefault(claim.file, {})[claim.meaning] = None

@@ -251,7 +251,7 @@ def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
         starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
         plain = groups[:-1] if starred else groups
         if all(len(group) == 1 for group in plain):
-            told = f"its {categories} categories as they are"
+            told = f"its {categories} categories unchanged"
         elif len(plain) == 1:
             told = f"one label for all {categories} categories"
         else:

@@ -56,10 +56,10 @@ _TITLES: Mapping[ComparisonKind, str] = {
 _UNTIMED = (
     "times were not stated: the releases are taken to be at 0, 1, 2 and so on, and a slope is the change by release"
 )
-_DRAWN = "answers of this table: draws of different releases are independent"
+_DRAWN = "results for this table: draws of different releases are independent"
 _SERIES = (
     "releases of the series '{name}' share their noise: intervals allow for any correlation of it, for counts from 0 "
-    "to 1, and are no shorter than they may be"
+    "to 1, and are conservative"
 )
 _APART = "no person is in two of the releases, as was stated"
 _STATED = (

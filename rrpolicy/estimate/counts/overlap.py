@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
 
 SUPPRESSED = "{n} suppressed, and counted in no row of a category of {of}"
-HIDDEN = "{n} released with a label that holds every category, and counted in no row of a category of {of}"
+HIDDEN = "{n} released with a label for all categories, and not counted in any category of {of}"
 OVERLAPPING = (
     "labels of {of} overlap: rows are of the records that were released with their labels, and do not add up to "
     "categories; by category, with certain bounds: `rrpolicy estimate --spread`, release.crosstab(..., spread=True)"

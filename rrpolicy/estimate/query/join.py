@@ -137,7 +137,7 @@ def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) ->
             raise query_error(
                 "it must read the table “release” once: a join on a randomised column pairs the wrong records"
             )
-        raise query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
+        raise query_error(f"it joins “{visible(table.name)}”, which is not one of the given tables",
                       f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
     alias = table.alias or table.name
     of, key = _joined_columns(clause, select, alias)

@@ -44,7 +44,7 @@ class AnatomyWeights(AxisWeights):
     def refusal(self) -> PolicyError:
         """Return the error (RR288) for what would need the weight of a record by what it is released as."""
         message = (
-            f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation "
+            f"{self.columns[0]!r} is released in a separate table, by groups of records: this calculation "
             f"cannot weight records by it"
             ""
         )

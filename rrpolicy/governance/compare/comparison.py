@@ -359,7 +359,7 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
         else:
             why = "it comes first"
         draws = "; more draws (`--draws`) may distinguish them" if estimated else ""
-        return f"{told} {best} is named because {why}: {self._numbers(best)}{draws}."
+        return f"{told} {best} is recommended because {why}: {self._numbers(best)}{draws}."
 
     def _reason(self, best: int, least: int, passing: int, alike: int, known: int) -> str:
         told = self._numbers(best)

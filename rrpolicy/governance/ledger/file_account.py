@@ -139,7 +139,7 @@ def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) 
         alike = (other.series, other.channel, other.records) == (entry.series, entry.channel, entry.records)
         if alike and other.data != entry.data:
             says = "that it is the same table" if entry.overlap == "same" else "that nobody's values change"
-            message = f"the policy declares {says}, and the rows of {other.name}, of the same series, show another one"
+            message = f"the policy declares {says}, but {other.name}, of the same series, declares another one"
             hint = (
                 'declare `overlap = "nested"` (or "any"), and as many `different_values` as a person may have, or none'
             )

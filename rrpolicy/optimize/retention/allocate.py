@@ -257,7 +257,7 @@ def _binding_limits(problem: Allocation, solution: AllocationSolution) -> Iterat
     if solution.pulled_back < 1:
         yield Remark(
             "pulled-back",
-            "all retention probabilities were scaled down until every requirement held exactly",
+            "all retention probabilities were scaled down until every requirement was met exactly",
             Measure(solution.pulled_back),
         )
 

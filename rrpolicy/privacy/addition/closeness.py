@@ -152,8 +152,9 @@ def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product,
         limit = plain_number(float(options.t))
         message = (
             f"no sets of '{name}' bring the {options.distance.value} distance under {limit}: the shares "
-            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all values, which say "
-            f"nothing, leave them so; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
+            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all valuesdo not "
+            f"change this"
+            f"; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
         )
         hint = "coarsen the quasi-identifiers, choose a mechanism that hides them too, or raise t to that distance"
         return Problem("RR570", message, requirement.place, f"t of at least {fixed_number(least, 6)}", hint)

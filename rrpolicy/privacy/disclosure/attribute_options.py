@@ -30,7 +30,7 @@ READER = (
 )
 GUESSER = (
     "knows a person's quasi-identifiers, the shares of the sensitive values among people with the same ones, how "
-    "values are randomised, and which released record is the person's; names the value that is then the likeliest"
+    "values are randomised, and which released record is the person's; guesses the most probable value"
 )
 GAINER = GUESSER + ": how much more often he is right than by naming the commonest value of the group unseen"
 ONE_EVENT_NOTE = (

@@ -124,7 +124,7 @@ class AttributeDisclosure:
             known = {str(value) for domain in domains for value in domain or ()}
             for value in options.thresholds:
                 if value not in known:
-                    return f"`thresholds` names '{value}', which is not a category of {', '.join(sensitive)}"
+                    return f"`thresholds` contains '{value}', which is not a category of {', '.join(sensitive)}"
         return None
 
     def compare(self, old: AttributeDisclosureOptions, new: AttributeDisclosureOptions) -> Order:
@@ -161,16 +161,16 @@ def subgroup_problem(requirement: Requirement[AttributeDisclosureOptions], polic
         role = policy.attributes[name].role
         if role is Role.SENSITIVE and requirement.options.measure.guessed:
             return (
-                f"`where` names the sensitive '{name}', for which the best guess in a group cannot be computed "
+                f"`where` contains the sensitive '{name}', for which the best guess in a group cannot be computed "
                 f"separately"
             )
         if role is Role.SENSITIVE and protected != (name,):
             return (
-                f"`where` names the sensitive '{name}', which is allowed only if the entry protects that "
+                f"`where` contains the sensitive '{name}', which is allowed only if the entry protects that "
                 f"attribute alone"
             )
         if role not in {Role.SENSITIVE, Role.QUASI_IDENTIFIER}:
-            return f"`where` names '{name}', which is neither quasi-identifier nor sensitive"
+            return f"`where` contains '{name}', which is neither quasi-identifier nor sensitive"
     return None
 
 
@@ -232,7 +232,9 @@ def _refuse_certain_guess(
 
 def certain_guess_reason(sensitive: str) -> str:
     """Return why the best guess of an unmodified attribute has a probability of 1."""
-    return f"'{sensitive}' is released unchanged: who knows which record is a person's reads it, a best guess of 1"
+    return (
+        f"'{sensitive}' is released unchanged: who knows which record belongs to the person reads it, a best guess of 1"
+    )
 
 
 def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:

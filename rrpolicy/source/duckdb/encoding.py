@@ -225,14 +225,14 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
         return DataError(text_among_numbers_problem(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
-    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}"
+    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain contains {spoken}"
     expected = f"categories of the type {column.type}"
     return DataError(Problem("RR312", message, attribute.place, expected, hint))
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
     """Return RR312 for a column of numbers that is read as text because some values are no numbers."""
-    records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
+    records = "1 record contains" if column.odd == 1 else f"{column.odd:,} records contain"
     hints = []
     if column.other_mark:
         mark, spoken = (".", "point") if column.comma else (",", "comma")

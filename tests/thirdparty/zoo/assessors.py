@@ -176,7 +176,8 @@ HONEST = {
 }
 NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
-    "one of two options is passed over": (of_classes(lambda size, options: True), "however large `k` is asked, it is satisfied: 'k >= 401, alpha <= 9/10'"),
+    "one of two options is passed over": (of_classes(lambda size, options: True), ("however large `k` is required, "
+            "it is met: 'k >= 401, alpha <= 9/10'")),
     "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), "is satisfied where .* failed, and compare.. says that it is stronger"),
     "it reads the table": (by(reading), "it reads the table, and says that the channel is enough"),
     "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
@@ -187,8 +188,8 @@ WRONG = {
     "another number each time": (by(lambda r, c, o: Fraction(next(ticks))), "two assessments of one channel differ"),
     "a number without a verdict": (saying(verdict=Verdict.UNDECIDED), "a number without a verdict, or vice versa"),
     "no verdict at all": (saying(verdict=None), "a requirement needs a verdict"),
-    "it rests on more": (saying(basis=Basis.ORIGINAL), "the finding rests on more than the assessor says"),
-    "units rest on more": (replace(RIGHT, assess=of_units, holds=None), "rests on more than `units` says"),
+    "it rests on more": (saying(basis=Basis.ORIGINAL), "the finding depends on more than the assessor declares"),
+    "units rest on more": (replace(RIGHT, assess=of_units, holds=None), "depends on more than `units` declares"),
     "nobody is the adversary": (saying(adversary=" "), "which adversary it speaks of"),
     "a number of numpy": (saying(achieved=Measure(np.float64(8))), "is a number of numpy, not a float"),
     "no number": (saying(achieved=Measure(math.nan)), "`achieved`: `value` is not a number"),

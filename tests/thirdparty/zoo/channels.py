@@ -259,7 +259,7 @@ WRONG = {
     "any version is read": (Credulous, "takes a version that it cannot know"),
     "a kind that is not offered": (Unheard, "no plugin of the policy offers the kind 'acme.unheard'"),
     "columns in another order": (Backwards, "does not keep the policy's order"),
-    "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder says .*: its matrix is not what is drawn"),
+    "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder yields .*: its matrix is not what is drawn"),
     "the first records in order": (Foremost, r"with 'sex', 'region' = f, n, on average over 100 draws"),
-    "every fourth record in order": (Periodic, "its matrix is not what is drawn from"),
+    "every fourth record in order": (Periodic, "draw() does not use its matrix"),
 }  # fmt: skip

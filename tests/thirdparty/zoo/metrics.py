@@ -167,7 +167,7 @@ WRONG = {
     "it fails on other channels": (Brittle, "unfit.. of a 'anatomy' channel fails: IndexError"),
     "it refuses without a reason": (Wordless, "unfit.. returns a reason, or None"),
     "something of nothing": (Never, "something is expected of a release that is the table"),
-    "another number each time": (Trembling, "what is realised differs when it is asked again"),
+    "another number each time": (Trembling, "the realised value differs at a second call"),
     "of good draws alone": (Selective, "is told of some draws and not of others"),
-    "it says not what it means": (Dull, "a metric says what its number means"),
+    "it says not what it means": (Dull, "a metric states the meaning of its number"),
 }  # fmt: skip

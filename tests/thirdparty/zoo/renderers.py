@@ -174,7 +174,7 @@ WRONG = {
     "the requirements are not told": (Modest, "does not tell the requirement 'epsilon <= 6 .*of local-dp"),
     "text that steers a terminal": (Steering, "a control character of a text"),
     "Markdown with a picture from elsewhere": (Badged, "refers to what is outside of it: .*http://example.invalid/badge.png"),
-    "markup is not escaped": (Trusting, "stands on the page as markup: it is not escaped"),
+    "markup is not escaped": (Trusting, "is on the page as markup: it is not escaped"),
     "quotes are not escaped": (Unquoted, "a text of the report becomes markup"),
     "text that turns its direction": (Seen, "turns the direction of writing"),
     "a style from elsewhere": (Linked, "refers to what is outside of it: .*page.css"),
