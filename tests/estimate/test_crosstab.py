@@ -270,4 +270,4 @@ def test_a_negative_variance_is_replaced_and_marked(publish, made):
     marked = [r for r in table.rows if "population variance" in r.flags]
     assert marked
     assert all(r.se > 0 for r in marked)
-    assert "population's stands in its place" in table.summary()
+    assert "population's is used" in table.summary()

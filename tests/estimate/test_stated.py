@@ -181,7 +181,7 @@ def test_numbers_of_a_column_that_has_numbers_may_be_others(publish, made):
         ({**MIDDLES, "unknown": "5"}, "RR532", "'5'"),
         ({**MIDDLES, "unknown": True}, "RR532", "True"),
         ({**MIDDLES, "unknown": [1]}, "RR532", "[1]"),
-        ({**MIDDLES, "unknown": 10**400}, "RR532", "no finite number"),
+        ({**MIDDLES, "unknown": 10**400}, "RR532", "not a finite number"),
         ({**MIDDLES, "[0, 35)": math.inf, "unknown": None}, "RR532", "inf"),
         (dict.fromkeys([*BINS, "unknown"]), "RR274", "no numbers"),
     ],

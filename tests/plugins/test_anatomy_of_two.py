@@ -162,7 +162,7 @@ def test_a_release_is_verified_estimated_and_attacked(
     ):
         with pytest.raises(PolicyError, match="RR288") as caught:
             ask()
-        assert "tables of their own" in str(caught.value)
+        assert "separate tables" in str(caught.value)
 
     monkeypatch.chdir(out / "public")
     with duckdb.connect() as connection:

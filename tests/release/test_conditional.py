@@ -211,7 +211,9 @@ def test_parameters_of_another_table_are_the_same_for_every_candidate(elsewhere,
         assert set(plan["origins"].values()) == {"chosen on another table"}
         assert [d["id"] for d in plan["derived"]] == ["released"]
         assert plan["records"] == 24
-        assert any("is public, or contains nobody of this one" in text for text in plan["findings"][0]["assumptions"])
+        assert any(
+            "is public, or contains no person of this one" in text for text in plan["findings"][0]["assumptions"]
+        )
     assert len(described) == 1
 
 

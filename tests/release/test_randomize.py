@@ -312,7 +312,7 @@ def test_a_questionnaire_says_what_is_sent_as_it_is(tmp_path: Path) -> None:
     ).replace('name = "pram"', 'name = "pram"\nattributes = ["age", "ill"]')
     asked = rrpolicy.open_questionnaire(planned(tmp_path, text).questionnaire or "")
     assert asked.unchanged == ("sex",)
-    assert "Sent as it is answered, and not protected: 'sex'" in asked.promise
+    assert "Sent as answered, without protection: 'sex'" in asked.promise
     sent = rrpolicy.randomize(asked, [{"sex": "f", "age": 50, "ill": "no"}] * 200)
     assert {record["sex"] for record in sent} == {"f"}
     assert Questionnaire.from_json(asked.to_json(), load_registry()) == asked

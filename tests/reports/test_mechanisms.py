@@ -67,7 +67,7 @@ def test_every_number_has_few_digits_and_every_sentence_an_end(released: Callabl
         assert fractions == []
         assert re.search(r"\de[-+]?\d\d", text) is None
         assert "`" not in text
-        assert "does not say what it leaves open" not in text
+        assert "does not state its limits" not in text
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -75,15 +75,15 @@ def test_a_column_that_the_policy_names_already_is_not_suggested_for_one_that_is
 @pytest.mark.parametrize(
     ("values", "domain", "named"),
     [
-        (["1", "2"], (1, 2), "VARCHAR (text), its domain holds a whole number"),
-        (["1", "2"], (True,), "VARCHAR (text), its domain holds true or false"),
+        (["1", "2"], (1, 2), "VARCHAR (text), its domain contains a whole number"),
+        (["1", "2"], (True,), "VARCHAR (text), its domain contains true or false"),
         ([1, 2], ("1", "2"), "BIGINT (whole numbers), its domain contains text"),
         ([1.5], ("1.5",), "DOUBLE (numbers), its domain contains text"),
-        ([True], (1,), "BOOLEAN (true or false), its domain holds a whole number"),
-        ([1], (True,), "BIGINT (whole numbers), its domain holds true or false"),
+        ([True], (1,), "BOOLEAN (true or false), its domain contains a whole number"),
+        ([1], (True,), "BIGINT (whole numbers), its domain contains true or false"),
         ([[1]], ("x",), "BIGINT[] (values that no release can carry), its domain contains text"),
         (pa.array([0], pa.date32()), ("new year",), "DATE (dates or times), its domain contains text"),
-        (pa.array([0], pa.date32()), (1970,), "DATE (dates or times), its domain holds a whole number"),
+        (pa.array([0], pa.date32()), (1970,), "DATE (dates or times), its domain contains a whole number"),
         ([b"x"], (), "BLOB (values that no release can carry), its domain contains text"),
     ],
 )

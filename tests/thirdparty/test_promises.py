@@ -111,15 +111,15 @@ ZOO = {
     ),
     "a ratio that is too small": (
         {"axis": "nearly(of)", "verbatim": "def max_ratio(self): return Fraction(1)"},
-        "a larger ratio of probabilities than it says (max_ratio)",
+        "a larger ratio of probabilities than declared (max_ratio)",
     ),
     "an epsilon that is too small": (
         {"odd": "def log_ratio(self): return Measure(0.5)"},
-        "a smaller epsilon (log_ratio)",
+        "the declared epsilon (log_ratio) is smaller",
     ),
     "a cross ratio that is too large": (
         {"odd": "def min_cross_ratio(self): return Fraction(1)"},
-        "a smaller cross ratio than it says",
+        "a smaller cross ratio than declared",
     ),
     "columns that are no distributions": (
         {"odd": "def column(self, code): return {**Unary.column(self, code), 0: Fraction(1, 2)}"},

@@ -114,7 +114,7 @@ def test_what_nothing_can_say_of_a_promise_is_refused_where_it_was_stated(office
     without.write_text(text.replace(', disease = "1/2"', ""))
     status, said = office.release(without, "two")
     assert (status, "RR442" in said) == (4, True), said
-    assert "it speaks of disease, which this release does not have" in said
+    assert "it covers disease, which this release does not have" in said
 
     without.write_text(without.read_text().replace('file = "releases.jsonl"', LEDGER_UNCOMPOSED))
     status, said = office.release(without, "two")
@@ -133,7 +133,7 @@ def test_a_promise_that_speaks_of_columns_is_told_as_undecided_by_the_ledger(off
         status, told = office.release(stated, name)
         assert status == 0, told
     status, told = office.run("ledger", "verify", office.ledger)
-    assert (status, told.count("not decided: it speaks of columns")) == (0, 1), told
+    assert (status, told.count("not decided: it applies to columns")) == (0, 1), told
 
 
 # --- populations ----------------------------------------------------------------------------------------------------

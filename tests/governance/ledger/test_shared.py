@@ -180,7 +180,7 @@ def test_a_settlement_that_never_gets_through_leaves_an_open_entry_and_says_so(s
 
     monkeypatch.setattr(LedgerBranch, "push", refused)
     assert release(first, "one") == 0
-    assert "but not what became of it" in capsys.readouterr().err
+    assert "but its outcome is not" in capsys.readouterr().err
     assert [line["kind"] for line in on_server(server)] == ["ledger", "release"]
 
 
@@ -236,7 +236,7 @@ def test_outside_of_a_repository_and_without_git_nothing_is_pushed(tmp_path, mon
 def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp_path, monkeypatch):
     monkeypatch.setattr(ledger_file, "_LONGEST", 0.001)
     branch = LedgerBranch("origin/main", tmp_path / "first/policies/releases.jsonl")
-    with pytest.raises(RefusedError, match="does not answer"):
+    with pytest.raises(RefusedError, match="does not respond"):
         branch.fetch()
 
 

@@ -75,5 +75,5 @@ WRONG = {
     "another answer each time": (making(lambda m, a: m + np.arange(m.size).reshape(m.shape) * 1e-6 * next(ticks)), "a second call returns another result"),
     "no conditions": (making(of_tables_alone), "counts.. of b where a = 'x' fails: PolicyError"),
     "a name that is taken": (making(lambda m, a: m, name="moment"), "has its own name"),
-    "nothing is told": (making(lambda m, a: m, told=" "), "`told` says what it is"),
+    "nothing is told": (making(lambda m, a: m, told=" "), "`told` describes it"),
 }  # fmt: skip

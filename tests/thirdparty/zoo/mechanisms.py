@@ -317,14 +317,15 @@ HONEST = {
 }
 WRONG = {
     "parameters from the table in secret": (Secret, "planning with the number of records alone, .* fails|announces nothing"),
-    "solved from the table in secret": (SolvedInSecret, "no origin says that data do it"),
+    "solved from the table in secret": (SolvedInSecret, "no origin states that they depend on data"),
     "parameters from the table, not announced": (Unannounced, "chosen from the data, and the outline does not announce it"),
     "another plan each time": (Moody, "two plans of one table differ"),
     "another outline each time": (Whimsical, "two outlines of one policy differ"),
-    "a weaker plan than required": (Yielding, "local-dp does not hold for what was planned: planning raises"),
+    "a weaker plan than required": (Yielding, "local-dp is not met by the plan: planning must raise"),
     "a plan that fails where it should refuse": (Abrupt, "planning what is impossible, not RequirementError .RR102., fails: ValueError"),
-    "undecided is failed": (Impatient, "RequirementError for what only the table decides"),
-    "undecided is failed, as the policy asks": (ImpatientOfTheTable, "RequirementError for what only the table decides"),
+    "undecided is failed": (Impatient, "RequirementError although only the table decides"),
+    "undecided is failed, as the policy asks": (ImpatientOfTheTable, "RequirementError although only the table "
+            "decides"),
     "a domain that is not known yet": (Presuming, "where the domain of 'sex' is observed, planning .*not PolicyError .RR255., fails: TypeError"),
     "a domain that is guessed": (Guessing, "where the domain of 'sex' is observed, something is planned with the number of records alone"),
     "a refusal by the table in secret": (Choosy, "of two tables of as many records one is refused, and no requirement reads the table"),
@@ -338,7 +339,7 @@ WRONG = {
     "another channel than fixed": (OtherThanFixed, "fixes another channel than the one that is planned"),
     "an origin in words": (OriginInWords, "origins are not of `Origin`"),
     "an origin untold": (Untold, "origins do not state the source of the parameters of .'health', 'region'. come from"),
-    "another statistic than announced": (AnnouncingOther, "no origin says that data do it"),
+    "another statistic than announced": (AnnouncingOther, "no origin states that they depend on data"),
     "probabilities in doubles": (Doubles, "plan.. fails: AttributeError: 'float' object"),
     "a parameter of numpy": (OfNumpy, "unrounded contain what a plan cannot contain"),
     "a parameter that is not a number": (NotANumber, "unrounded is not JSON"),

@@ -168,6 +168,6 @@ WRONG = {
     "it refuses without a reason": (Wordless, "unfit.. returns a reason, or None"),
     "something of nothing": (Never, "something is expected of a release that is the table"),
     "another number each time": (Trembling, "the realised value differs at a second call"),
-    "of good draws alone": (Selective, "is told of some draws and not of others"),
+    "of good draws alone": (Selective, "exists for some draws and not for others"),
     "it says not what it means": (Dull, "a metric states the meaning of its number"),
 }  # fmt: skip
