@@ -409,9 +409,9 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
     assert model_caveats("l-diversity/entropy", core) == core["l-diversity"].not_covered
     assert "no release is made or refused by them" in model_caveats("written-posteriors", core)[0]
     for name in core:
-        assert "does not say" not in model_caveats(name, core)[0]
-    assert "does not say" in model_caveats("acme-model", core)[0]
-    assert "does not say" in model_caveats("acme-model", {"acme-model": object()})[0]
+        assert "does not state its limits" not in model_caveats(name, core)[0]
+    assert "does not state its limits" in model_caveats("acme-model", core)[0]
+    assert "does not state its limits" in model_caveats("acme-model", {"acme-model": object()})[0]
 
 
 @pytest.mark.parametrize(

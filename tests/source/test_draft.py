@@ -555,7 +555,7 @@ def test_a_text_that_tells_a_number_is_a_category_and_another_word_a_code_of_its
     assert read["attributes"]["school"]["missing"] == ["other"]
     assert read["attributes"]["state"]["domain"] == ["other", "rented"]
     told = (
-        'warning: school: "other" stands beside numbers and is read as no value: if it is a category, take it out of '
+        'warning: school: "other" occurs among numbers and is read as missing: if it is a category, remove it from '
         "`missing`, and write each value of the domain in quotes"
     )
     assert told in said.splitlines()

@@ -178,8 +178,8 @@ NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
     "one of two options is passed over": (of_classes(lambda size, options: True), ("however large `k` is required, "
             "it is met: 'k >= 401, alpha <= 9/10'")),
-    "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), "is satisfied "
-            "where .* failed, but compare.. returns that it is stronger"),
+    "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), ("is satisfied "
+            "where .* failed, but compare.. returns that it is stronger")),
     "it reads the table": (by(reading), "it reads the table, but declares that the channel is enough"),
     "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
     "it never fails": (saying(verdict=Verdict.SATISFIED), "8 is achieved, and a limit of 7.99999 is satisfied, not failed"),

@@ -137,8 +137,8 @@ WRONG = {
     "a code without a label": (splitting(shifted), "a code that 'a' has no label for"),
     "entries in doubles": (Doubles, "the matrix holds .'float'., not int and Fraction"),
     "entries of numpy": (OfNumpy, "the matrix holds .'int64'., not int and Fraction"),
-    "records by others' numbers": (splitting(in_order), "does not draw a record by one number, as .one_number. "
-            "declares"),
+    "records by others' numbers": (splitting(in_order), ("does not draw a record by one number, as .one_number. "
+            "declares")),
     "more than one number": (splitting(warmed), "uses more than one number per record"),
     "a ratio in doubles": (RoundRatio, "max_ratio.. is of type float, not a Fraction"),
     "squares that are none": (Squared, "forward.power=2. is not the matrix"),

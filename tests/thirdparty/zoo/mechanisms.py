@@ -324,8 +324,8 @@ WRONG = {
     "a weaker plan than required": (Yielding, "local-dp is not met by the plan: planning must raise"),
     "a plan that fails where it should refuse": (Abrupt, "planning what is impossible, not RequirementError .RR102., fails: ValueError"),
     "undecided is failed": (Impatient, "RequirementError although only the table decides"),
-    "undecided is failed, as the policy asks": (ImpatientOfTheTable, "RequirementError although only the table "
-            "decides"),
+    "undecided is failed, as the policy asks": (ImpatientOfTheTable, ("RequirementError although only the table "
+            "decides")),
     "a domain that is not known yet": (Presuming, "where the domain of 'sex' is observed, planning .*not PolicyError .RR255., fails: TypeError"),
     "a domain that is guessed": (Guessing, "where the domain of 'sex' is observed, something is planned with the number of records alone"),
     "a refusal by the table in secret": (Choosy, "of two tables of as many records one is refused, and no requirement reads the table"),
