@@ -417,7 +417,7 @@ class UtilityFinding(Struct, frozen=True):
         """
         if self.expected is None or self.expected.standing is not Standing.ESTIMATE or "draws" not in self.options:
             return ""
-        alike = ", all alike" if self.expected.error == 0 else ""
+        alike = ", all equal" if self.expected.error == 0 else ""
         return f"{self.options['draws']} draws{alike}, seed {self.options.get('seed')}"
 
     @property

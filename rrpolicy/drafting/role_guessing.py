@@ -241,8 +241,8 @@ def _design_guess(column: ColumnProfile) -> Guess | None:
     if sized and not column.nulls and contains_word(column.name, _WEIGHT):
         keys = {"design": '"weight"', **known}
         told = (
-            "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
-            '`design = "weight"` uses it inside'
+            "by its name a survey weight (if it is a body weight, remove `design`); with the role excluded, "
+            '`design = "weight"` uses it without releasing it'
         )
         return Guess("excluded", told, keys, otherwise="insensitive")
     part = (

@@ -49,7 +49,7 @@ def _csv_problem(what: str, text: str, skipped: int) -> Problem:
             "RR303",
             f"{where}: {found[2]} fields in a row, the header has {found[1]}",
             expected="as many fields in every row as in the header",
-            hint="a last line is short where the file was not copied whole: get it again; else mend the line"
+            hint="a last line is short where the file was not copied whole: get it again; otherwise correct the line"
             if few
             else "quote fields that contain commas, quotes or line breaks",
         )

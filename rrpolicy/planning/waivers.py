@@ -115,7 +115,7 @@ def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...],
     for gone in governance.waivers if terms.waivers else ():
         if gone.expired(terms.today):
             message = f"the waiver of {gone.finding} by {gone.approver} ended on {gone.until}"
-            hint = "mend what it waives, then take the waiver out; or have it approved again, until a later day"
+            hint = "correct what it waives, then take the waiver out; or have it approved again, until a later day"
             problems.append(Problem("RR416", message, gone.place, "a day to come", hint))
     return tuple(problems), tuple(waived)
 

@@ -110,7 +110,7 @@ class _AttributeReader:
             return None
         one_more = part == "stratum" and self.table.nulls != KEEP_OUTSIDE  # records of which it is not known
         if nulls is not None and self.table.nulls != REJECT_VALUE and not one_more:
-            hint = f"take `nulls` out, and mend the table; {_LACKING[part]}"
+            hint = f"take `nulls` out, and correct the table; {_LACKING[part]}"
             self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT_VALUE}"', hint)
         if part != "weight":
             return part

@@ -57,7 +57,7 @@ TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or 
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
 KEPT = "released unchanged: nothing is ever exchanged"
 CARRIED = "released unchanged; it has no list of categories"
-AS_THEY_ARE = "as they are"
+AS_THEY_ARE = "unchanged"
 DESIGN: Mapping[DesignPart, str] = {
     "weight": "survey weight",
     "stratum": "stratum of the survey",
@@ -155,7 +155,7 @@ def _change_text(decoder: Decoder | None, name: str) -> str:
             labels = f"{figure(len(own) or 1)} label{'s' if len(own) > 1 else ''}"
             told = f"coarser: {labels} for {figure(categories)} categories"
             if own and max(own) == 1:
-                told = "as they are, or suppressed"
+                told = "unchanged, or suppressed"
         case AdditionDecoder(set_size=size, labels=labels):
             told = f"in sets of {figure(size)} of {figure(len(labels))}"
         case AnatomyDecoder(size=size):

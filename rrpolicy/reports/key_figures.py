@@ -101,7 +101,7 @@ def _risk_candidates(findings: Iterable[Finding]) -> Iterator[LargestRisk]:
         given = bool(finding.given)
         if finding.chance_of is not None and finding.achieved is not None:
             of = next((c.of for c in finding.companions if c.of), "") if finding.chance_of is Risk.READING else ""
-            who = f"The chance of somebody who {finding.adversary}"
+            who = f"The success probability of an attacker who {finding.adversary}"
             certain = (o.measure for o in finding.companions if o.certain_of is finding.chance_of)
             people, limited = next(certain, None), finding.limit is not None
             by = _linking_condition(finding.chance_of, finding.model)

@@ -120,7 +120,7 @@ def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | Non
             f"'{attribute.name}' contains infinite numbers",
             attribute.place,
             "finite numbers",
-            "use `bins` that end in inf, or mend the table",
+            "use `bins` that end in inf, or correct the table",
         )
 
 
@@ -208,7 +208,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
     """Yield a problem if a carried column, or a weight that is kept inside, holds invalid values."""
     if nulls and attribute.design == "weight":
         message = f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight"
-        hint = "mend the table; a weight of 0 leaves a record out of every estimate of the population"
+        hint = "correct the table; a weight of 0 leaves a record out of every estimate of the population"
         yield Problem("RR314", message, attribute.place, "a weight in every record", hint)
     elif nulls and attribute.nulls is None:
         yield Problem(
@@ -216,7 +216,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is released unchanged",
             attribute.place,
             "no nulls",
-            "mend the table; every record has a stratum and a cluster"
+            "correct the table; every record has a stratum and a cluster"
             if attribute.design
             else '`nulls = "keep"` releases them as nulls',
         )
@@ -235,7 +235,7 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             f"{_records_have_text(infinite)} an infinite '{attribute.name}', which is released unchanged",
             attribute.place,
             "finite numbers",
-            "mend the table, or use `bins` that end in inf",
+            "correct the table, or use `bins` that end in inf",
         )
 
 

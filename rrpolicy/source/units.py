@@ -115,7 +115,7 @@ def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
     found: Units = replace(count(name), type=snapshot.columns()[name])
     if found.missing:
         message = f"{_shared_records_text(found.missing)} no '{name}', the column that identifies units of protection"
-        hint = "mend the table, or let `[source] unit` name a column that every record has"
+        hint = "correct the table, or let `[source] unit` name a column that every record has"
         raise DataError(Problem("RR324", message, place, "no nulls (or NaN)", hint))
     most = policy.source.max_records
     if beyond := found.beyond(most):

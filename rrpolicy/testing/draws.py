@@ -84,7 +84,7 @@ def draw_tables(channel: Channel, original: Original, seed: int) -> dict[str, pa
     sink = RowCollector()
     channel.draw(original, Streams.for_tests(seed), sink)
     names = {table.name for table in channel.tables()}
-    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
+    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, declared {sorted(names)}")
     return {name: sink.rows(name) for name in names}
 
 

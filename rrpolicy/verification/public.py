@@ -410,7 +410,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str) ->
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
     differ = [key for key in wording if not documents_equivalent(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
-    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure)
+    log.again(f"{name}, as described in {where}", not differ, "RR119", failure)
     held = stated.verdict is Verdict.SATISFIED
     log.check(f"{name} is stated to be met", held, "RR119", f"{name}: {where} does not state that it is met")
 

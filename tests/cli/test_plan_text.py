@@ -43,7 +43,7 @@ def test_generalised_columns_are_told_as_labels_and_levels(plan):
 
     # 50 records of each sex and town: 100 of each sex and pair of towns
     sex, town = found["parameters"]
-    assert sex.startswith("sex: its 2 categories as they are (")
+    assert sex.startswith("sex: its 2 categories unchanged (")
     assert town.startswith("town: 2 labels for 4 categories (")
     assert "'town' is released at level 1 of 2: its 4 categories in 2 groups" in found["chosen so"]
     assert "the loss ncp of this choice: 0.25" in found["chosen so"]  # mean of 0 and 2/4
@@ -140,7 +140,7 @@ def test_only_what_fails_at_the_coarsest_node_is_named(tmp_path: Path, others, m
         POLICY.format("\n[[privacy]]\n".join(entries).replace('"60"', "60"), f'name = "l-diversity"\n{mechanism}')
     )
     assert main(["plan", str(path)]) == 1
-    (named,) = re.findall("there fail (.*)\n", capsys.readouterr().err)
+    (named,) = re.findall("failing there: (.*)\n", capsys.readouterr().err)
     assert named.partition(" (")[0] == fails
     assert not any(model in named for model in ("k-anonymity", "identity-disclosure"))
 

@@ -288,7 +288,7 @@ def test_dates_of_another_spelling_are_told_from_text_and_the_cast_reads_them(tm
 def test_codes_that_are_no_dates_are_not_called_so(tmp_path, capsys, values):
     (tmp_path / "t.csv").write_text("sex,code\n" + "".join(f"f,{value}\n" for value in values * 50))
     assert main(["init", str(tmp_path / "t.csv")]) == 0
-    assert "spells dates" not in capsys.readouterr().out
+    assert "contains dates as text" not in capsys.readouterr().out
 
 
 def test_dates_that_are_text_in_a_typed_table_are_told(parquet, capsys):

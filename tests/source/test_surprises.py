@@ -129,7 +129,7 @@ def test_a_cluster_is_asked_of_every_record(opened, parquet):
     for made in (qi("a", "x", design="cluster"), carried("a", design="stratum")):
         found = problems_of(opened, parquet({"a": ["x", None]}), made)
 
-        assert ["mend the table" in p.hint for p in found if p.code == "RR314"] == [True]
+        assert ["correct the table" in p.hint for p in found if p.code == "RR314"] == [True]
 
 
 @pytest.mark.parametrize(("values", "other"), [(["1"], True), (pa.array([0], pa.timestamp("us", "UTC")), False)])

@@ -207,7 +207,7 @@ def test_a_wrong_assessor_is_caught():
     for wrong, reason in (
         (replace(right, assess=told_more), "depends on more"),
         (replace(right, smooth=steeper), "is not the derivative"),
-        (replace(right, assess=silent), "which adversary"),
+        (replace(right, assess=silent), "its adversary"),
     ):
         with pytest.raises(AssertionError, match=reason):
             check_assessor(wrong, asking(requirement), CHANNELS)

@@ -36,7 +36,7 @@ def command(
             "",
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Explain each number.")] = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,

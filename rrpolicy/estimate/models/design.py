@@ -125,7 +125,7 @@ class CovariateDesign:
         spec = made.model_spec
         if spec.transform_state:
             listed = formula.with_names(", ".join(sorted(map(str, spec.transform_state))))
-            hint = "subtract or divide by a number of your own, as in I(age - 40)"
+            hint = "subtract or divide by a constant, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
             raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)

@@ -183,10 +183,10 @@ def _method_of_decoder(decoder: Decoder) -> str:
         case RecodeDecoder():
             return "generalised"
         case IdentityDecoder():
-            return "as it is"
+            return "unchanged"
         case _ if decoder.drawn:
             return "randomised; plain counts are biased"
-    return "as it is"
+    return "unchanged"
 
 
 def _text_widths(file: DataFile) -> dict[str, int]:

@@ -60,7 +60,7 @@ def read_counts_relation(
     faulty = [f"{_row_count_text(count)} {what}" for what, count in zip(wrong, found, strict=True) if count]
     if faulty:
         message = f"{name}: {'; '.join(faulty)} in '{multiplicity}'"
-        raise DataError(Problem("RR348", message, expected=WHOLE, hint="mend the statement that counted"))
+        raise DataError(Problem("RR348", message, expected=WHOLE, hint="correct the statement that counted"))
     check_countable(name, records)
     kept = [c for c in columns if c is not stored]
     names = "".join(f"{identifier(c.name)}, " for c in kept)
