@@ -340,7 +340,6 @@ class Finding(JsonDocument):
         assumption = (
             f"It is met {CONDITION} ({quoted_list(ids)}): an attacker who knows all other records can recompute "
             f"them for each candidate record of one person, and exclude candidates with other results."
-            ""
         )
         return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))
 

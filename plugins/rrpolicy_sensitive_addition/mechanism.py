@@ -90,7 +90,6 @@ def _set_size_remark(
         text = (
             f"only sets of all values of {names} would meet it, and these reveal nothing: relax the requirement, "
             f"or coarsen"
-            f""
         )
         return Remark("larger-sets", f"{model} fails; {text} the quasi-identifiers or {names}")
     sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in grown)

@@ -58,7 +58,6 @@ COUNTS = "the share of the first release's noise that the second one repeats"
 FAULT = (
     "the second release repeats the noise of the first: one key was used for both, or they are one release; draw "
     "one of them again with its own key"
-    ""
 )
 SAME = "the counts of both agree in every cell; an upper bound of the chance that independent draws do"
 SERIES = "a series draws equal records equally: equality, if both are of this table, not of another month"

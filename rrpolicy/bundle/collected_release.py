@@ -195,7 +195,6 @@ def _require_plausible(product: Product, table: Original) -> None:
     hint = (
         "collect what `rrpolicy collect randomize` prints for this plan's questionnaire, each record once and "
         "unchanged; for answers that were not randomised, plan on their table and release it"
-        ""
     )
     problems = [Problem("RR524", why, hint=hint) for why in implausibilities(product, counts, table.records)]
     if problems:

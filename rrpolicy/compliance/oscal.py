@@ -52,7 +52,6 @@ _READING_NOTE = (
 _NO_PLAN = (
     "There is no assessment plan. The requirements of the release's policy and the clauses below were assessed. "
     "`rrpolicy release` computes the assessment, and `rrpolicy verify` computes it again."
-    ""
 )
 
 

@@ -174,12 +174,12 @@ def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: 
     needs = f"\nplugins = {toml_array(plugins)}" if plugins else ""
     return f"""\
 #:schema ./policy.schema.json
-# A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
-# "fill in" is: edit the roles, fill in those lines, then check.
+# A draft by `rrpolicy init`. Every role is a guess. `rrpolicy check` refuses the draft while a line contains
+# "fill in". Edit the roles, fill in those lines, then check.
 # `rrpolicy export schema > policy.schema.json` lets an editor complete and check this file; without it, drop line 1.
 #
 # WARNING: the domains and bins below are taken from the data. Anyone who sees them learns which values occur. Replace
-# them by what is known without the data, such as a classification, or accept the disclosure.
+# them by public knowledge, such as a classification, or accept the disclosure.
 schema = 1
 
 [policy]

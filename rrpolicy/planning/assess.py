@@ -30,7 +30,6 @@ GIVEN = (
     "releases of the series '{name}' that an attacker links are drawn equally for a person with unchanged values: "
     "a changed released value reveals a change. Guarantees for several of them are given which entries of "
     "a person are equal. A person's identifier is assumed equal in all of them"
-    ""
 )
 """The assumption of every finding about a series."""
 

@@ -32,7 +32,6 @@ _WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"} | {"U
 _ANEW = (
     "undo the change. If the change is intended, give the series another name: a new series has its own key and "
     "draws every person again, and both count against the budget of their population"
-    ""
 )
 _HINTS: Mapping[str, str] = {
     "the key": "use the key of the series, which its first release made",

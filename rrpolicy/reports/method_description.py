@@ -42,7 +42,6 @@ COARSER_OR_HIDDEN = (
 HIDDEN = (
     "A value is exact, or it is hidden: released as a label for all categories. Records with hidden values are "
     "not a random sample, so results without them are biased."
-    ""
 )
 DEALT = (
     "Published apart from the records, by groups of at least {size}: a record is known to have one of the values of "
@@ -58,7 +57,6 @@ WITHHELD = (
     "Each value was kept or replaced at random, with probabilities that the publisher withholds. Counts cannot be "
     "corrected. Withholding is not a privacy measure: every requirement assumes an attacker who has the "
     "probabilities."
-    ""
 )
 ROW = "No single row can be taken at its word; estimates are right on average."
 NOTHING = "The released values reveal nothing about the original ones, and nothing can be estimated."

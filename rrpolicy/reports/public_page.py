@@ -306,7 +306,6 @@ def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) 
 SERIES = (
     "It belongs to a series: all its releases draw an unchanged value of a person equally, so differences between "
     "releases are more certain."
-    ""
 )
 INTRODUCTION_KEYS = ("licence", "recipients", "release_model")
 

@@ -44,7 +44,6 @@ COLLECTED_NOTE = (
 WITHHELD_NOTE = (
     "withheld from the public, with every number from which they follow. This is not a privacy measure: each "
     "requirement assumes an attacker who has them"
-    ""
 )
 NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"

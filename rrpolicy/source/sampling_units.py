@@ -73,7 +73,6 @@ class SamplingUnits(Struct, frozen=True):
                 f"{_plural_count(self.shared, 'name of a cluster occurs', 'names of clusters occur')} in several "
                 f"strata, with {_plural_count(self.shared_records, 'record', 'records')}: each counts as a "
                 f"separate cluster in each stratum"
-                ""
             )
         if self.single:
             yield (

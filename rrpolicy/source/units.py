@@ -161,7 +161,6 @@ def require_unrepeated_people(policy: Policy, original: Original) -> None:
             f"'{attribute.name}' ({attribute.role.value}) repeats: {units:,} {'person' if units == 1 else 'people'} in "
             f"{rows:,} rows, if it identifies people, and the policy declares no `unit`: each guarantee would "
             f"cover a row, not a person"
-            ""
         )
         hint = (
             f"write `unit = {toml_value(attribute.name)}`{admitted} under [source]; or, if another column identifies "

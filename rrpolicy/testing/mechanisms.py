@@ -164,7 +164,7 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
     demand(all(isinstance(o, Origin) for o in proposal.origins.values()), "origins are not of `Origin`")
     demand(set(proposal.unrounded) <= known, "unrounded parameters are of attributes that are not released")
     without = sorted({a for x in axes if not isinstance(x, Identity) for a in x.attributes} - set(proposal.origins))
-    demand(not without, f"origins do not state the source of the parameters of {without} come from")
+    demand(not without, f"origins do not state the source of the parameters of {without}")
     for remark in proposal.remarks:
         demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark is empty")
     for name, said in (("unrounded", proposal.unrounded), ("remarks", proposal.remarks)):

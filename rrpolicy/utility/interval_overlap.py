@@ -52,7 +52,6 @@ class IntervalOverlap(TableMetric):
     meaning = (
         "how much the confidence intervals of the population's shares that the release gives overlap with the"
         " original's, from 0 (not at all) to 1 (they are the same), on average over the non-empty cells"
-        ""
     )
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:

@@ -77,7 +77,6 @@ class CubeError(GroupByError):
     meaning = (
         "the mean relative error of estimated counts over the non-empty groups of every subset of its attributes, "
         "including the grand total"
-        ""
     )
 
     def groups(self, shares: Array) -> Array:
@@ -109,7 +108,6 @@ class RandomQueryError(TableMetric):
     meaning = (
         "the mean relative error of the estimated counts of random conjunctive queries over the sensitive "
         "attribute and some others, over queries with a non-zero count"
-        ""
     )
 
     def refuses(self, options: TableMetricOptions, policy: Policy) -> str | None:

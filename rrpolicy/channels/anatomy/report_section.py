@@ -65,7 +65,6 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
         "Group numbers are a random permutation and rows are sorted, so neither reveals anything. The values hide "
         "a person among the members of the group. The person's presence in the table and the other "
         "columns are not hidden."
-        ""
     )
     facts = [
         Fact("Groups", figure(number)),

@@ -302,7 +302,6 @@ def sets_section(axis: Sets, records: int) -> Section:
         f"Every record releases {l} different {what} of {shown}: its own, and {l - 1} drawn at random from the"
         f" {size - 1} others, each as likely as any: P_E = (l-1)/(|S|-1) is the chance of each. They are listed "
         f"in a fixed order, so their positions reveal nothing."
-        ""
     )
     warning = (
         f"A set excludes with certainty the {size - l} {what} that it does not contain. An attacker who knows which"

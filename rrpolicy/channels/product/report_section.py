@@ -73,7 +73,6 @@ LOST = (
     "The loss (normalised certainty penalty, NCP) is the share of a column's categories that a released label stands "
     "for, 0 for one category and 1 for all categories, on average over the records. All columns have equal weight "
     "here, whatever weights the policy sets."
-    ""
 )
 
 

@@ -40,7 +40,6 @@ PARTED = (
     "Nothing was drawn at random, and no value was made coarser. Records with equal quasi-identifiers stay in one "
     "class where their sensitive values are diverse enough. The others are released as * in every "
     "quasi-identifier. They form a separate class, which is diverse enough as well."
-    ""
 )
 
 

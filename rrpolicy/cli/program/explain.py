@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 UNKNOWN = (
     "a code is RR and three digits, as problems print it; `rrpolicy plugins` lists names, `plan --verbose` "
     "explains its numbers, and docs/explanation/guarantees.md the guarantee of each model"
-    ""
 )
 
 SUGGESTIONS = 0.8

@@ -119,7 +119,6 @@ def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, 
             message = (
                 f"{what} of {name!r} cannot be estimated: its labels overlap. A record's label was chosen by its "
                 f"other columns, so labels of independent columns depend on one another"
-                ""
             )
             hint = (
                 "leave the column out; an association with spread=True (`rrpolicy estimate association --spread`) "

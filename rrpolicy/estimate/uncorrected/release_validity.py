@@ -171,7 +171,6 @@ _INDEPENDENT = "columns that are independent stay so when each is randomised by 
 _SURVIVES = (
     "it is preserved if and only if no randomised column occurs twice among its highest-order terms; loglinear() "
     "reports this where the matrices are published"
-    ""
 )
 
 

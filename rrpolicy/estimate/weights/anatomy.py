@@ -46,7 +46,6 @@ class AnatomyWeights(AxisWeights):
         message = (
             f"{self.columns[0]!r} is released in a separate table, by groups of records: this calculation "
             f"cannot weight records by it"
-            ""
         )
         hint = "request a crosstab or a cube"
         return PolicyError(Problem("RR288", message, hint=hint))

@@ -93,7 +93,6 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
         told.append(
             f"The values of {quoted_list(kept)} are randomised by matrices that the publisher withholds: no count "
             f"of them can be estimated. README.md lists valid analyses."
-            ""
         )
     if dealt:
         told.append(
@@ -108,7 +107,6 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
         told.append(
             f"The labels of {quoted_list(generalised)} represent several categories each. A count of one category "
             f"alone is an even share, without a standard error."
-            ""
         )
     if not drawn:
         told.append("No value was drawn at random: labels can be counted directly.")

@@ -389,7 +389,6 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
             return (
                 "No candidate can be recommended: for each one that passes and meets the first one's "
                 "requirements, all one-way or all two-way tables are worse than assuming equal shares."
-                ""
             )
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."

@@ -51,7 +51,6 @@ UNLIKE = (
 SERIES = (
     "; of a series of {releases} releases a person counts with {values} different values of an attribute ({said}, "
     "and never more than it has categories), given which of a person's entries are equal, so that changes are revealed"
-    ""
 )
 ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
 

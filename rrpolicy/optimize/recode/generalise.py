@@ -183,7 +183,7 @@ def infeasible_error(
         f"even at the coarsest of {nodes} nodes, {coarsest.suppressed:,} of {records:,} records would be suppressed"
     )
     if search.satisfies(coarsest):
-        names, hint = set(failing), "relax the requirement: what is the obstacle is not a matter of classes"
+        names, hint = set(failing), "relax the requirement: the obstacle is not the classes"
     else:
         alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
@@ -192,7 +192,6 @@ def infeasible_error(
         hint = (
             f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or relax "
             f"the requirement"
-            f""
         )
     message = f"no generalisation meets every requirement: {stands}" + (
         f"; failing there: {said(names)}" if names else ""

@@ -62,12 +62,10 @@ OF_ONE = (
 UNSEEN = (
     "the same for sets of all values: the distance due to quasi-identifiers and unchanged insensitive columns, "
     "which no set lowers"
-    ""
 )
 LEAST = (
     "lower bound of the variational distance for any groups: 1 minus the share, in the whole table, of the values "
     "of the set with the rarest value"
-    ""
 )
 DIGITS = 10**6
 """Parts of 1 to which a reachable distance is rounded up."""
@@ -152,7 +150,7 @@ def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product,
         limit = plain_number(float(options.t))
         message = (
             f"no sets of '{name}' bring the {options.distance.value} distance under {limit}: the shares "
-            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all valuesdo not "
+            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all values do not "
             f"change this"
             f"; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
         )

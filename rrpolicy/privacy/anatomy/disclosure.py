@@ -67,12 +67,10 @@ BOUND_ONLY_NOTE = "Groups are drawn later. The decision uses a bound on the mean
 PAIRING_KNOWN_NOTE = (
     "Bounds assume an attacker who also knows which values of both attributes belong to one record of a group. "
     "That can only raise them."
-    ""
 )
 BOUND = (
     "Groups are drawn later. The decision uses a bound on the mean over all assignments; the simulated mean is "
     "reported as an estimate."
-    ""
 )
 ESTIMATE = (
     "Decided by an estimate, as the policy requires: the mean over simulated deals meets the limit if its upper end at "

@@ -20,7 +20,6 @@ COUNTED = (
 WEIGHED = (
     "Estimated: the weights give the number of people in the population that a record represents, and the sample "
     "design does not depend on the quasi-identifiers."
-    ""
 )
 SAMPLED = "Estimated: everybody of the population was as likely to be in the table, whatever makes their class."
 

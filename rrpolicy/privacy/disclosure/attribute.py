@@ -68,7 +68,6 @@ SUCCESS = (
 GROUP_INFERENCE = (
     "the largest share of a value in a group, which is the success rate of guessing from the table; analysts want "
     "to learn it, and no useful release lowers it"
-    ""
 )
 POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
 EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"

@@ -33,7 +33,6 @@ POSTERIOR = (
     "value with these quasi-identifiers: c_u / (c_u + the l-1 smallest other c). An attacker who compares "
     "the sets of a whole group with its exact counts can be surer, and certain if no more sets "
     "contain a value than people have it"
-    ""
 )
 CERTAIN = (
     "people whose value may be certain for an attacker who knows which record is theirs and how many people of their "

@@ -102,7 +102,6 @@ class ScopeLoss(Struct, frozen=True):
         return (
             f" A unit has up to {self.max_records} records, which the attacker links with each other; the "
             f"guarantee covers all of them together."
-            ""
         )
 
     @property

@@ -26,7 +26,6 @@ class IdentityDisclosure:
             "Attackers who know all original values: in tiny tables they link better than the attacker of "
             "`identity-disclosure`, who knows one person's values and the expected shares. 1/k limits all "
             "of them."
-            ""
         ),
         "Values of a record once it is found: that is attribute disclosure.",
         MORE_RECORDS,

@@ -73,18 +73,15 @@ class PkAnonymity:
         (
             "Inference from a released value: pk-anonymity limits the probability of finding a person's record, "
             "not what the record then reveals."
-            ""
         ),
         MORE_RECORDS,
         (
             "Other releases of the same people: linking their records multiplies the ratios in k, and may "
             "identify with certainty a person who is in only one of the tables."
-            ""
         ),
         (
             "Disclosure by the published parameters: k does not depend on their choice, as its attacker knows all "
             "original records; an epsilon of the same release does."
-            ""
         ),
         GROUP_KNOWLEDGE_NOTE,
     )

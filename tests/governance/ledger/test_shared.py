@@ -184,7 +184,7 @@ def test_a_settlement_that_never_gets_through_leaves_an_open_entry_and_says_so(s
     assert [line["kind"] for line in on_server(server)] == ["ledger", "release"]
 
 
-@pytest.mark.parametrize("how", ["no server", "protected", "no ledger there", "a line more here", "not a branch"])
+@pytest.mark.parametrize("how", ["no server", "protected", "no ledger there", "a line more here", "no branch"])
 def test_what_cannot_be_pushed_is_not_released(server, tmp_path, capsys, how):
     first = tmp_path / "first"
     if how == "no server":
