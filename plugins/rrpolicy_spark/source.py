@@ -60,7 +60,7 @@ class ParquetSource:
                 raise DataError(Problem("RR300", f"{shown}: no such folder", hint=hint))
             if (Path(path) / "_delta_log").is_dir():
                 message = f"{shown} is a Delta folder: it contains the files of all versions of its table"
-                hint = "with Delta's package, name the table as one of a catalog: spark:db.people"
+                hint = "with Delta's package, give the table as one of a catalog: spark:db.people"
                 raise DataError(Problem("RR358", message, expected="a folder of one state of a table", hint=hint))
             path = Path(path).absolute().as_uri()
         schema = None

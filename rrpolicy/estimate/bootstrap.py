@@ -82,8 +82,9 @@ class Bootstrapped(Result):
     def interval_description(self) -> str:
         """Return how the intervals were made."""
         return (
-            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
-            f"table (seed {self.seed}); the ends are percentiles"
+            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the most "
+            f"probable table"
+            f" (seed {self.seed}); the ends are percentiles"
         )
 
     def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:

@@ -44,12 +44,13 @@ class KeyStorage(StrEnum):
 
     def meaning(self, *, series: bool) -> str:
         """Return the consequence for drawing the release again, and for attackers who have the key."""
-        again = "who has it can draw this release again, and test any guess about the table"
+        again = "anyone with the key can draw this release again and test any guess about the table"
         others = f"{again}, of each release made with it"
         if series:
             again = others = (
-                "later releases of the series need it; who has it can draw every release made with it again, and test "
-                "any guess about their tables"
+                "later releases of the series need it; anyone with the key can draw all its releases again and "
+                "test any guess about their tables"
+                ""
             )
         return {
             KeyStorage.DESTROYED: (

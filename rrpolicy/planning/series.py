@@ -35,9 +35,9 @@ _ANEW = (
 )
 _HINTS: Mapping[str, str] = {
     "the key": "use the key of the series, which its first release made",
-    "how people are distinguished": "write what identifies a person as it was written before: who is spelled "
-    "otherwise is "
-    "drawn anew",
+    "how people are distinguished": "keep the spelling of each person's identifier: a person with another "
+    "spelling is drawn again"
+    "",
     "the population": "write the population as before: another name has its own budget, as if no person were in both",
 }
 

@@ -141,8 +141,8 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
         Direction.SET, "a spreadsheet may run text of the data as a formula", value="keep"
     ),
     "release.require_signatures": DirectionRule(Direction.LOWERED, "fewer people approve a release", value=0),
-    "release.require_roles": DirectionRule(Direction.APPENDED, "who has to sign still signs"),
-    "release.require_approval": DirectionRule(Direction.APPENDED, "who has to approve still approves"),
+    "release.require_roles": DirectionRule(Direction.APPENDED, "required signers still sign"),
+    "release.require_approval": DirectionRule(Direction.APPENDED, "required approvers still approve"),
     "release.signers": DirectionRule(Direction.CHANGED, "other people's approvals and signatures would count"),
     "release.protection": DirectionRule(
         Direction.WIDER, "a weaker grade of protection passes", ("strong", "limited", "weak")
@@ -165,7 +165,7 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     **_same("context", "organisation address logo", DirectionRule(Direction.NEVER, _PERSONS)),
     "context.notices": DirectionRule(Direction.APPENDED, "the organisation's statement is included"),
     "context.footer": DirectionRule(Direction.NEVER, _PERSONS),
-    "context.signatories": DirectionRule(Direction.APPENDED, "who has to sign still signs"),
+    "context.signatories": DirectionRule(Direction.APPENDED, "required signers still sign"),
     "context.demands": DirectionRule(Direction.APPENDED, "what the baseline demands stays demanded"),
     **_same(
         "context.allows",

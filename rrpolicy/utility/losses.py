@@ -75,10 +75,10 @@ class ClassLoss(ABC):
         if issubclass(channel, SuppressionChannel):
             return None
         if not issubclass(channel, Product):
-            return "who is in a class is left to chance"
+            return "class membership is random"
         drawn = [name for names, axis in axes if not issubclass(axis, (Identity, Recode)) for name in names]
         concerned = drawn if options.attributes is None else [n for n in drawn if n in options.attributes]
-        return f"'{concerned[0]}' is randomised: who is in a class is left to chance" if concerned else None
+        return f"'{concerned[0]}' is randomised: class membership is random" if concerned else None
 
     def refuses(self, options: ClassLossOptions, policy: Policy) -> str | None:
         """Return why a policy has no such classes; None if it has."""

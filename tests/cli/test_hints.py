@@ -93,7 +93,9 @@ def test_names_with_commas_are_told_apart(folder, capsys):
     assert "expected: one of parameters:sex, 'parameters:ill, or not'," in told(capsys, 2, "check", "policy.toml")
     (folder / "policy.toml").write_text(POLICY.split("[release]", maxsplit=1)[0])
     said = told(capsys, 1, "release", "policy.toml", "--out", "out")
-    assert "of the table: parameters:sex, 'parameters:ill, or not', parameters:town, released" in said
+    assert (
+        "does not accept these disclosures: parameters:sex, 'parameters:ill, or not', parameters:town, released" in said
+    )
 
 
 @pytest.mark.parametrize(

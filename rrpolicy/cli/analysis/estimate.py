@@ -216,7 +216,7 @@ def association(  # noqa: PLR0917 each option is one
     deflate: Annotated[
         bool,
         After("spread"),
-        typer.Option("--deflate", help="Take out the association that errors of randomised values alone put in."),
+        typer.Option("--deflate", help="Subtract the association caused by errors of randomised values alone."),
     ] = False,
 ) -> None:
     """Estimate how strongly two columns go together: measures of their corrected table, with intervals.

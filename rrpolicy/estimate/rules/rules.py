@@ -227,8 +227,9 @@ class Rules(_RuleList):
     def method_description(self) -> str:
         """Return how the rules were estimated, and which are sure."""
         return (
-            "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
-            "sure: both lower ends reach the thresholds as well"
+            "moment estimates; rules with a part whose interval ends below the least support are left out; sure: "
+            "both lower ends meet the thresholds as well"
+            ""
         )
 
     def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:

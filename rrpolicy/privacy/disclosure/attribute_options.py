@@ -117,7 +117,7 @@ class AttributeDisclosureOptions(BaseModel):
         if any(not 0 < t <= 1 for t in given):
             raise ValueError("a threshold lies over 0 and is at most 1")
         if self.measure.guessed and (self.threshold is None or self.thresholds):
-            raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
+            raise ValueError(f'"{self.measure}" is one number for all values of a group: use `threshold`')
         if self.measure.guessed and self.threshold == 1:
             raise ValueError(f'no chance exceeds 1: "{self.measure}" at most 1 limits nothing')
         if self.measure is not LimitKind.RISK and self.decided_by == "estimate":

@@ -33,8 +33,9 @@ ANOTHER_RECORD = (
     "one (`value read correctly`) also follows from the original table, and is not limited."
 )
 COMMONEST = (
-    "Guessing the commonest value of a group: who knows or reconstructs the shares of the whole table does "
-    "(`largest within-group share`), and no release lowers that."
+    "Guessing the commonest value of a group, from known or reconstructed shares of the whole table (`largest "
+    "within-group share`): no release lowers that."
+    ""
 )
 KNOWN_ELSEWHERE = "Knowledge from elsewhere, beyond the quasi-identifiers."
 LIKELIEST = "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that."
@@ -232,9 +233,7 @@ def _refuse_certain_guess(
 
 def certain_guess_reason(sensitive: str) -> str:
     """Return why the best guess of an unmodified attribute has a probability of 1."""
-    return (
-        f"'{sensitive}' is released unchanged: who knows which record belongs to the person reads it, a best guess of 1"
-    )
+    return f"'{sensitive}' is released unchanged: an attacker who knows the person's record reads it, a best guess of 1"
 
 
 def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:
