@@ -51,10 +51,10 @@ class Role(StrEnum):
         """Return the meaning of the role, in a sentence."""
         return {
             Role.IDENTIFIER: "Tells one unit (a person, a household) from another; it is never released.",
-            Role.EXCLUDED: "Stands in the table and is never released.",
+            Role.EXCLUDED: "Is in the table and is never released.",
             Role.QUASI_IDENTIFIER: "What others may know of a person, and find that person's record by.",
             Role.SENSITIVE: "What nobody should learn of a person from the release.",
-            Role.INSENSITIVE: "Neither known to others nor harmful to learn: it is released as it is.",
+            Role.INSENSITIVE: "Neither known to others nor harmful to learn: it is released unchanged.",
         }[self]
 
 

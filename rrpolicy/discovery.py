@@ -164,5 +164,5 @@ def _import_plugin(entry: importlib.metadata.EntryPoint, wanted: PluginRequest) 
         message = (
             f"the plugin '{entry.name}' of '{wanted.distribution}' cannot be imported: {type(error).__name__}: {error}"
         )
-        hint = "mend or reinstall it, or take it out of `plugins`"
+        hint = "correct or reinstall it, or take it out of `plugins`"
         raise RefusedError(Problem("RR406", message, wanted.place, hint=hint)) from error

@@ -195,7 +195,7 @@ class MissingNameError(RefusedError):
 
     def __init__(self, what: str, name: str, expected: str | None = None) -> None:
         self.what, self.name = what, name
-        hint = "install the plugin that the policy lists, in the version that the release names"
+        hint = "install the plugin that the policy lists, in the version that the release lists"
         super().__init__(Problem("RR404", f"no loaded plugin offers the {what} '{name}'", None, expected, hint))
 
 

@@ -335,12 +335,12 @@ class Finding(JsonDocument):
         )
         assumed = self.assumptions
         if self.compares_tables and elsewhere:
-            assumed += ("The table that the parameters were chosen on is public, or holds nobody of this one.",)
+            assumed += ("The table that the parameters were chosen on is public, or contains no person of this one.",)
         if not (self.compares_tables and ids):
             return replace(self, companions=companions, assumptions=assumed)
         assumption = (
-            f"It holds {CONDITION} ({quoted_list(ids)}): who knows all other records can recompute them for each "
-            "candidate record of one person, and excludes the candidates that give other ones."
+            f"It is met {CONDITION} ({quoted_list(ids)}): an attacker who knows all other records can recompute "
+            f"them for each candidate record of one person, and exclude candidates with other results."
         )
         return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))
 
@@ -417,7 +417,7 @@ class UtilityFinding(Struct, frozen=True):
         """
         if self.expected is None or self.expected.standing is not Standing.ESTIMATE or "draws" not in self.options:
             return ""
-        alike = ", all alike" if self.expected.error == 0 else ""
+        alike = ", all equal" if self.expected.error == 0 else ""
         return f"{self.options['draws']} draws{alike}, seed {self.options.get('seed')}"
 
     @property

@@ -77,18 +77,18 @@ class Option(NamedTuple):
     help: str = ""
 
 
-ONE_PLUGIN = "A distribution that a bundle names and you trust, such as acme-oue>=1.2."
-THE_PLUGIN = "A distribution that the bundle names and you trust, such as acme-oue>=1.2."
+ONE_PLUGIN = "A distribution that a bundle lists and you trust, such as acme-oue>=1.2."
+THE_PLUGIN = "A distribution that the bundle lists and you trust, such as acme-oue>=1.2."
 LEDGER_PLUGIN = "A distribution to load, such as acme-oue>=1.2. Again for each."
 TABLE_PLUGIN = "A distribution to load for a table that it opens, such as acme-sqlite>=0.3; repeat it for several."
 FORMAT_PLUGIN = "A distribution to load for the format of the data, or for an estimator; repeat it for several."
-SECRETS = "env:NAME, or command:… as one word, names a secret of 32 bytes that the key is derived from."
+SECRETS = "env:NAME, or command:… as one word, gives a secret of 32 bytes that the key is derived from."
 NO_VERIFY = "Do not check the digests of release.json and of the files that are read."
 SOURCE = "Read this table in place of the policy's."
 
 Root: TypeAlias = Annotated[
     "PathLike | None",
-    "The files that a policy names lie under this folder; default: its repository's top, else its own folder.",
+    "The folder that contains all files of the policy; default: the top of its repository, else its own folder.",
     Option(metavar="DIR"),
 ]
 Today: TypeAlias = Annotated[
@@ -169,7 +169,7 @@ class CompareOptions(TypedDict, total=False):
 
     mechanisms: Annotated[
         "Sequence[str]",
-        "Try these on each policy, in place of its own.",
+        "Try these on each policy, in place of its mechanism.",
         Option(flag="mechanism", metavar="A,B", kind=str),
     ]
     vary: Annotated[
@@ -183,10 +183,10 @@ class CompareOptions(TypedDict, total=False):
     draws: Annotated["int", "Simulated draws of each marginal.", Option(default=20, range=(20, 10_000))]
     resume: Annotated[
         "PathLike | None",
-        "Keep finished candidates in this file, and take from it those of which nothing changed; it is made where "
-        "there is none. Policies with a ledger or plan_on are planned again each time.",
+        "Store finished candidates in this file, and reuse the unchanged ones; it is created if missing"
+        ". Policies with a ledger or plan_on are planned again each time.",
     ]
-    risk: Annotated["str | None", "The risk of the map, as the table names it.", Option(metavar="ID")]
+    risk: Annotated["str | None", "The risk of the map, by its name in the table.", Option(metavar="ID")]
     error: Annotated["str | None", "The error of the map, the same.", Option(metavar="ID")]
     root: Root
     plugins: Annotated[
@@ -234,7 +234,7 @@ class InitOptions(TypedDict, total=False):
     ]
     models: Annotated[
         "Sequence[str]",
-        "A privacy model that must hold, such as k-anonymity; repeat it for several.",
+        "A required privacy model, such as k-anonymity; repeat it for several.",
         Option(flag="model", metavar="NAME"),
     ]
     plugins: Annotated[
@@ -270,7 +270,7 @@ class CheckTableOptions(TypedDict, total=False):
     presence_min: Annotated["Threshold | None", "Of delta-presence, at least so much."]
     decided_by: Annotated["str | None", "`estimate` lets an estimate decide k-map; else it does not pass."]
     weights: Annotated[
-        "str | None", "The column that says how many people a record stands for.", Option(metavar="COLUMN")
+        "str | None", "The column with the number of people that a record represents.", Option(metavar="COLUMN")
     ]
     sampling_fraction: Annotated["Threshold | None", "Share of the population in the table."]
     reference: Annotated[
@@ -295,7 +295,7 @@ class WhatHoldsOptions(TypedDict, total=False):
     ]
     half: Annotated[
         "str | Sequence[str]",
-        "A column whose categories are kept with probability 1/2 or more.",
+        "A column whose categories are unchanged with probability 1/2 or more.",
         Option(metavar="COLUMN"),
     ]
     table: DatabaseTable
@@ -411,7 +411,7 @@ class VerifyOptions(TypedDict, total=False):
     plan_on: Annotated["Table | None", "The table that the parameters were chosen on, if not the source."]
     reference: Annotated["Table | None", "The population that people were counted in, if any were."]
     today: Annotated["date | None", "Look at review dates as of this day, such as 2027-01-31; default: today."]
-    ledger: Annotated["PathLike | None", "The ledger that the release must stand in.", Option(metavar="FILE")]
+    ledger: Annotated["PathLike | None", "The ledger that must contain the release.", Option(metavar="FILE")]
     plugins: Annotated["Sequence[str]", THE_PLUGIN, Option(flag="plugin")]
     signed_by: Annotated[
         "Sequence[PathLike]", "A public key that must have signed the release; again for each further one."
@@ -431,7 +431,7 @@ class VerifyOptions(TypedDict, total=False):
 class ArchiveOptions(TypedDict, total=False):
     """Options of `archive`."""
 
-    ledger: Annotated["PathLike | None", "The ledger that it stands in.", Option(metavar="FILE")]
+    ledger: Annotated["PathLike | None", "The ledger that contains it.", Option(metavar="FILE")]
     signers: Annotated["PathLike | None", "The file of allowed signers.", Option(metavar="FILE")]
 
 
@@ -460,7 +460,7 @@ class SignOptions(TypedDict, total=False):
     ]
     plugins: Annotated["Sequence[str]", THE_PLUGIN, Option(flag="plugin")]
     passphrase: Annotated[
-        "str | None", "The key's passphrase; default: RRPOLICY_PASSPHRASE, else it is asked for.", Option(flag=None)
+        "str | None", "The key's passphrase; default: RRPOLICY_PASSPHRASE, else it is typed in.", Option(flag=None)
     ]
 
 
@@ -512,14 +512,14 @@ class AddToLedgerOptions(TypedDict, total=False):
     population: Annotated["str | None", "The population that its records were drawn from."]
     overlap: Annotated[
         "Overlap",
-        "How its people stand to those of earlier releases, as under [ledger].",
+        "The overlap of its people with earlier releases, as under [ledger].",
         Option(default="any", kind=Literal["any", "nested", "same", "none"]),
     ]
     withdraw: Annotated[
         "str | None", "The entry of a release whose bundle never appeared: it counts no more.", Option(metavar="HASH")
     ]
     budget: Annotated[
-        "PathLike | None", "A policy: from now on its budget holds for its population.", Option(metavar="POLICY")
+        "PathLike | None", "A policy whose budget applies to its population from now.", Option(metavar="POLICY")
     ]
     recall: Annotated["str | None", "The entry of a release that is not to be used any more.", Option(metavar="HASH")]
     replaced_by: Annotated[
@@ -545,7 +545,7 @@ class VerifyLedgerOptions(TypedDict, total=False):
     ]
     bundles: Annotated[
         "Sequence[PathLike]",
-        "A release that must stand in it. Again for each further one.",
+        "A release that it must contain. Repeat it for each further one.",
         Option(flag="bundle", metavar="DIR"),
     ]
     since: Annotated[

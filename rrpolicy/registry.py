@@ -141,7 +141,7 @@ class Registry:
                         "RR406",
                         f"the plugin {self._whose(implementation.plugin_name)} failed in {hook}: "
                         f"{type(error).__name__}: {error}",
-                        hint="ask its authors, or take it out of `plugins`",
+                        hint="report it to its authors, or remove it from `plugins`",
                     )
                 ) from error
         for plugin, thing in offered:
@@ -159,7 +159,7 @@ class Registry:
                 Problem(
                     "RR406",
                     f"the plugin {self._whose(plugin)} offers the {what} '{name}', {wrong}",
-                    hint="offer what its protocol in `rrpolicy.plugin` says",
+                    hint="implement its protocol in `rrpolicy.plugin`",
                 )
             )
 
@@ -457,7 +457,7 @@ class Registry:
                 f"nothing can assess '{requirement.model}' on a '{outline.channel.kind}' channel (axes: {kinds})"
                 + (f": {'; '.join(reasons)}" if reasons else ""),
                 requirement.place,
-                hint="mend what stands in its way, take the requirement out, or choose another mechanism"
+                hint="remove the obstacle, remove the requirement, or choose another mechanism"
                 if reasons
                 else "take the requirement out, choose another mechanism, or list a plugin that brings an assessor",
             )

@@ -413,7 +413,7 @@ _SCALARS: Mapping[Any, tuple[Any, Conversion]] = {
 def _read_fraction(kind: Any, value: Any) -> Fraction:
     """Read a fraction; msgspec calls this for types that it does not know."""
     if kind is not Fraction:
-        raise TypeError(f"documents hold no {kind!r}: {type(value).__name__}")
+        raise TypeError(f"documents cannot contain {kind!r}: {type(value).__name__}")
     if not isinstance(value, str) or not re.fullmatch(_FRACTION, value):
         raise ValueError('must be a rational such as "4/5"')
     found = Fraction(value)
@@ -424,7 +424,7 @@ def _read_fraction(kind: Any, value: Any) -> Fraction:
 
 def _fraction_schema(kind: Any) -> dict[str, Any]:
     if kind is not Fraction:
-        raise TypeError(f"documents hold no {kind!r}")
+        raise TypeError(f"documents cannot contain {kind!r}")
     return {"type": "string", "pattern": _FRACTION}
 
 
@@ -453,7 +453,7 @@ def _malformed(message: str) -> MalformedError:
         number = {"int", "float", "str"} == {*names}  # text, for infinities
         return MalformedError(f"must be {'a number' if number else ' or '.join(map(_NAMES.__getitem__, names))}", place)
     if why.startswith("Invalid"):
-        return MalformedError("is none of the values that it may have", place)
+        return MalformedError("is not an allowed value", place)
     return MalformedError("is not written as it must be" if "regex" in why else why, place)
 
 

@@ -90,5 +90,5 @@ def _attribute_problems(policy: Policy) -> Iterator[Problem]:
             hint="exclude all but two, or choose sensitive-addition, which hides each",
         )
     if len(policy.released) == len(sensitive):
-        message = "nothing is released beside what is sensitive"
+        message = "only sensitive columns are released"
         yield Problem("RR298", message, policy.place("mechanism"), hint="release a quasi-identifier")

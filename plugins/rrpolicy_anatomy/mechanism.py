@@ -34,8 +34,9 @@ class AnatomyOptions(BaseModel):
 
 GROUP_SIZES = Derived(
     "group-sizes",
-    "how many records each group has, and which values can stand together: residues join groups that lack their value, "
-    "and only an eligible table is dealt",
+    "the number of records of each group, and which values can occur together: residues join groups that lack "
+    "their value, and only an eligible table can be grouped"
+    "",
 )
 
 
@@ -75,7 +76,7 @@ def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequ
     records, most, largest = sum(counts), max(counts, default=0), largest_eligible(counts)
     named = "one value" if sensitive.observed or not sensitive.domain else f"'{sensitive.domain[counts.index(most)]}'"
     share = percent(most / records) if records else "all"
-    ask = f"ask for an l of at most {largest}, or " if largest >= SMALLEST_GROUP else "no l is small enough: "
+    ask = f"set an l of at most {largest}, or " if largest >= SMALLEST_GROUP else "no l is small enough: "
     generalised = (
         f"generalisation with an l of at most {plain_number(100 * records // most / 100, 3)}"
         if most
@@ -87,7 +88,7 @@ def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequ
         f" {layout.size}",
         layout.requirement.place,
         expected=f"a table eligible for l (largest eligible l: {largest}); a group consists of whole records",
-        hint=f"{ask}split the value, leave its records out, or choose sensitive-addition or {generalised}",
+        hint=f"{ask}split the value, exclude its records, or choose sensitive-addition or {generalised}",
     )
 
 

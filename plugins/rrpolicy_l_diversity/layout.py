@@ -90,7 +90,9 @@ def _stronger_requirements(policy: Policy) -> list[Problem]:
             found.append(Problem("RR291", message + (f" {kind}" if kind else ""), requirement.place))
         elif l is not None and l > most:
             message = f"tp reaches {requirement.model} as far as l = {most} by frequency implies it, and no further"
-            found.append(Problem("RR291", message, requirement.place, hint="ask for a larger l, or for less here"))
+            found.append(
+                Problem("RR291", message, requirement.place, hint="set a larger l, or relax the requirement here")
+            )
     return found
 
 
@@ -145,12 +147,12 @@ def read_layout(options: GeneralisationOptions, policy: Policy) -> Generalisatio
 def _attribute_problems(policy: Policy, attributes: tuple[Attribute, ...]) -> list[Problem]:
     if not policy.with_role(Role.QUASI_IDENTIFIER):
         hint = 'give what others may know of a person the role "quasi-identifier"'
-        return [Problem("RR290", "the policy names no quasi-identifier", policy.place("mechanism"), hint=hint)]
+        return [Problem("RR290", "the policy declares no quasi-identifier", policy.place("mechanism"), hint=hint)]
     found = []
     for attribute in attributes:
         if not attribute.categorical:
-            message = f"'{attribute.name}' is released beside the classes and has no categories: it tells records apart"
-            hint = "give it a domain or bins, exclude it, or say with `assume_unlinkable` why it identifies nobody"
+            message = f"'{attribute.name}' is released next to the classes and has no categories: it identifies records"
+            hint = "give it a domain or bins, exclude it, or state with `assume_unlinkable` why it identifies nobody"
             found.append(Problem("RR290", message, attribute.place, hint=hint))
     return found
 
@@ -178,7 +180,7 @@ def _level_problems(options: GeneralisationOptions, policy: Policy) -> list[Prob
                 near = difflib.get_close_matches(name, names, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"quasi-identifiers are {', '.join(names)}"
                 place = policy.place(f"mechanism.{key}.{name}")
-                found.append(Problem("RR292", f"'{name}' is no quasi-identifier of the policy", place, hint=hint))
+                found.append(Problem("RR292", f"'{name}' is not a quasi-identifier of the policy", place, hint=hint))
     for name, level in options.node.items():
         if name in names and level >= (most := len(recoded(policy.attributes[name]).levels)):
             message = f"'{name}' has no level {level}"

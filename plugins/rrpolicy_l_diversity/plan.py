@@ -142,7 +142,7 @@ def _level_remarks(layout: GeneralisationLayout, levels: Sequence[int]) -> Itera
 def _level_text(r: Recoded, level: int) -> str:
     groups = len(set(r.levels[level]))
     of = f"'{r.attribute.name}' is released at level {level} of {len(r.levels) - 1}"
-    kept = "as they are" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
+    kept = "unchanged" if level == 0 else f"in {groups} groups" if groups > 1 else "as one group"
     ordered = r.attribute.scale == "ordinal" and r.attribute.hierarchy is None and len(r.chosen) > 1
     told = f"; {MERGE}" if ordered and groups == 1 and len(r.levels[0]) > 3 else ""  # noqa: PLR2004 fewer have no levels
     return f"{of}: its {len(r.levels[0])} categories {kept}{told}"

@@ -182,7 +182,7 @@ def _treatment_axis(treatment: AttributeTreatment) -> Retention | Matrix:
         )
         return Matrix(tuple(domains), tuple(columns), tuple(rows.get(cell, never) for cell in product(*labels)))
     if rule is None or rule.marginal is None:
-        raise ValueError(f"nothing says yet how {', '.join(treatment.names)} is randomised")
+        raise ValueError(f"the policy does not declare how {', '.join(treatment.names)} is randomised")
     (attribute,), (domain,) = treatment.attributes, domains
     return _invariant_axis(attribute, domain, rule.marginal, rule)
 

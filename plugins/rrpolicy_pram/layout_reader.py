@@ -26,13 +26,13 @@ def read_groups(
     for index, group in enumerate(options.together):
         key = f"together.{index}"
         if len(group) < SMALLEST_GROUP:
-            complaints.add("RR530", "a group of `together` names two attributes or more", key)
+            complaints.add("RR530", "a group of `together` needs two attributes or more", key)
         for place, name in enumerate(group):
             if name in seen or name in group[:place]:
-                complaints.add("RR530", f"`together` names '{name}' twice", key)
+                complaints.add("RR530", f"`together` contains '{name}' twice", key)
             elif name not in names:
                 hint = f"randomised are: {', '.join(names) or 'none'}"
-                complaints.add("RR530", f"`together` names '{name}', which is not randomised", key, hint=hint)
+                complaints.add("RR530", f"`together` contains '{name}', which is not randomised", key, hint=hint)
         own = tuple(policy.attributes[n] for n in policy.attributes if n in group and n in names and n not in seen)
         seen |= set(group)
         combinations = math.prod(len(a.domain) for a in own if a.domain)
@@ -121,7 +121,7 @@ def _randomised_names(options: PramOptions, policy: Policy, complaints: ProblemC
         if reason is not None:
             complaints.add("RR230", reason[0], key, hint=reason[1])
         elif name in asked[:index]:
-            complaints.add("RR230", f"'{name}' stands twice", key)
+            complaints.add("RR230", f"'{name}' appears twice", key)
     if not asked:
         hint = "give an attribute the role quasi-identifier or sensitive"
         complaints.add("RR230", "nothing is to be randomised", "attributes", hint=hint)
@@ -139,7 +139,7 @@ def _attribute_problem(policy: Policy, name: str) -> tuple[str, str] | None:
     if attribute.role.dropped:
         return f"'{name}' is never released: its role is {attribute.role.value}", "take it out"
     if attribute.role is Role.INSENSITIVE:
-        return f"'{name}' is insensitive and released as it is", "give it the role quasi-identifier or sensitive"
+        return f"'{name}' is insensitive and released unchanged", "give it the role quasi-identifier or sensitive"
     if not attribute.categorical:
         return f"'{name}' has no categories to exchange", "give it a domain, or bins if it is a number"
     return None
@@ -227,12 +227,12 @@ def _code_blocks(
     faults = {
         "not categories of it: " + quoted_labels(v for v in named if v not in domain): not set(named) <= set(domain),
         "in no block: " + quoted_labels(v for v in domain if v not in named): not set(domain) <= set(named),
-        "a category stands twice": len(set(named)) < len(named),
+        "a category appears twice": len(set(named)) < len(named),
         "a block is empty": not all(blocks),
     }
     if any(faults.values()):
         what = "; ".join(fault for fault, found in faults.items() if found)
-        hint = 'a category that is released as it is stands alone, in a block such as ["C"]'
+        hint = 'a category that is released unchanged is alone in a block, such as ["C"]'
         message = f"the blocks of '{attribute.name}' are not a partition of its domain; {what}"
         complaints.add("RR234", message, key, hint=hint)
         return (tuple(range(len(domain))),)

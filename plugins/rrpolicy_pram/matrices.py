@@ -24,7 +24,7 @@ def read_explicit(
     if wrong is not None:
         complaints.add("RR233", f"{what}: {wrong}", key)
         return None
-    hint = "a column holds the probabilities of all released categories, given one original"
+    hint = "a column contains the probabilities of all released categories, given one original"
     columns = dict(zip(matrix.original, zip(*matrix.rows, strict=True), strict=True))
     faults = {label: fault for label, column in columns.items() if (fault := _column_problem(column)) is not None}
     for label, fault in faults.items():
@@ -54,7 +54,7 @@ def _labels_problem(domain: tuple[Label, ...], matrix: ExplicitMatrix) -> str | 
         missing = quoted_labels(v for v in domain if v not in matrix.original)
         return f"its columns must be the categories of the domain; not in it: {odd}; missing: {missing}"
     if len(set(matrix.released)) < len(matrix.released):
-        return "a released category stands twice"
+        return "a released category appears twice"
     return None
 
 

@@ -18,7 +18,7 @@ def data_dependent_parameters(layout: PramLayout, options: PramOptions) -> Itera
     for t in layout.treatments:
         if isinstance(t.rule, InvariantRule) and t.rule.source == "observed":
             (name,) = t.names
-            yield Derived(f"marginal:{name}", f"the matrix of '{name}' keeps its exact marginal, and so tells it")
+            yield Derived(f"marginal:{name}", f"the matrix of '{name}' keeps its exact marginal, and so discloses it")
     if layout.allocation == "optimal" and _loss_depends_on_data(layout, options):
         yield from map(parameters_of, layout.solved)
 

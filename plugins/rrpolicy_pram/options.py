@@ -73,14 +73,15 @@ class PramOptions(BaseModel):
     retention_probability: Annotated[
         dict[str, Rational],
         Field(
-            description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain. Of"
-            " attributes together it is that of their combination, and of each of them alike: name it once.",
+            description="Attribute -> probability to keep the value, else it is drawn anew from the whole domain. "
+            "For attributes together it applies to their combination: give it once."
+            "",
             examples=[{"sex": 0.6}],
         ),
     ] = {}
     matrix: Annotated[
         dict[str, ExplicitMatrix],
-        Field(description="Attribute -> its matrix; that of attributes together stands under any one of them."),
+        Field(description="Attribute -> its matrix; for attributes together, give it under any one of them."),
     ] = {}
     blocks: Annotated[
         dict[str, tuple[tuple[Value, ...], ...]],
@@ -93,7 +94,7 @@ class PramOptions(BaseModel):
     invariant: Annotated[
         dict[str, Literal["observed"] | dict[str, Rational]],
         Field(
-            description="Attribute -> the marginal that its matrix leaves as it is, declared or observed;"
+            description="Attribute -> the marginal that its matrix preserves, declared or observed;"
             " made from the retention matrix of its keep_probability or retention_probability."
         ),
     ] = {}

@@ -115,14 +115,16 @@ def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> 
     for index, group in enumerate(options.together):
         place = policy.place(f"mechanism.together.{index}")
         if len(group) < SMALLEST_GROUP:
-            yield Problem("RR296", "a group of `together` names two attributes or more", place)
+            yield Problem("RR296", "a group of `together` needs two attributes or more", place)
         for name in group:
             if name not in sensitive:
                 near = difflib.get_close_matches(name, sensitive, n=1)
                 hint = f"did you mean '{near[0]}'?" if near else f"sensitive are: {', '.join(sensitive)}"
-                yield Problem("RR296", f"`together` names '{name}', which is no sensitive attribute", place, hint=hint)
+                yield Problem(
+                    "RR296", f"`together` contains '{name}', which is not a sensitive attribute", place, hint=hint
+                )
             elif name in seen:
-                yield Problem("RR296", f"`together` names '{name}' twice", place)
+                yield Problem("RR296", f"`together` contains '{name}' twice", place)
             seen.add(name)
         sizes = [len(policy.attributes[name].domain or ()) for name in group if name in sensitive]
         combinations = 1

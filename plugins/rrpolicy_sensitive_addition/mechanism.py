@@ -87,10 +87,13 @@ def _set_size_remark(
     grown = _with_larger_sets(hidden, most)
     if all(each.set_size == each.values for each in grown):
         names = " and ".join(each.name for each in grown)
-        text = f"only sets of all values of {names} would satisfy it, which say nothing: ask for less, or coarsen"
+        text = (
+            f"only sets of all values of {names} would meet it, and these reveal nothing: relax the requirement, "
+            f"or coarsen"
+        )
         return Remark("larger-sets", f"{model} fails; {text} the quasi-identifiers or {names}")
     sizes = " and ".join(f"{each.set_size} values of {each.name}" for each in grown)
-    return Remark("larger-sets", f"{model} fails; sets of {sizes} would satisfy it: ask for so large an l")
+    return Remark("larger-sets", f"{model} fails; sets of {sizes} would satisfy it: set l that large")
 
 
 def _satisfies_requirements(
@@ -135,7 +138,7 @@ class SensitiveAddition:
 def _error_remarks(hidden: HiddenGroup, records: int) -> Iterator[Remark]:
     values = hidden.values or 0
     if hidden.set_size == values:
-        text = f"every set of {hidden.name} holds all its values: nothing of it is told, and no count can be estimated"
+        text = f"every set of {hidden.name} holds all its values: it reveals nothing, and no count can be estimated"
         yield Remark("nothing-released", text)
         return
     table = float(addition_mean_squared_error(values, hidden.set_size, records, "table"))

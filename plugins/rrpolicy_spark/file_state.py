@@ -48,7 +48,7 @@ def pin_files(name: str, found: Callable[[], DataFrame], frame: DataFrame) -> Pi
     leaves = plan.collectLeaves()
     kinds = [_leaf_class(leaves.apply(i)) for i in range(leaves.size())]
     if kinds != ["HadoopFsRelation"] or not plan.deterministic():
-        message = f"{name}: nothing tells whether it changes between plan and release"
+        message = f"{name}: it is unknown whether it changes between plan and release"
         hint = "write it as a table of files first: CREATE TABLE … USING parquet AS SELECT …"
         expected = "a table of files, or a view of one"
         raise DataError(Problem("RR358", message, expected=expected, hint=hint))

@@ -27,8 +27,10 @@ def translate_errors(name: str) -> Iterator[None]:
         told = f"{type(error).__name__}: {error}"
         if "maxResultSize" in told or "OutOfMemoryError" in told:
             message = f"{name}: its distinct combinations are more than the driver takes"
-            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns as they are"
-            raise DataError(Problem("RR357", message, expected="counts that the driver holds", hint=hint)) from None
+            hint = "raise spark.driver.maxResultSize and spark.driver.memory, or release fewer columns unchanged"
+            raise DataError(
+                Problem("RR357", message, expected="counts that fit the driver's memory", hint=hint)
+            ) from None
         condition = getattr(error, "getCondition", lambda: None)() or type(error).__name__
         message = f"{name}: Spark cannot read it ({condition})"
         hint = "look at it in Spark: SELECT count(*) FROM the table; catalogs are named in spark-defaults.conf"

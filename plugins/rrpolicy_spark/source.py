@@ -59,8 +59,8 @@ class ParquetSource:
                 hint = "a relative path after `spark-parquet:` starts at the policy's folder"
                 raise DataError(Problem("RR300", f"{shown}: no such folder", hint=hint))
             if (Path(path) / "_delta_log").is_dir():
-                message = f"{shown} is a folder of Delta's: it holds the files of all versions of its table together"
-                hint = "with Delta's package, name the table as one of a catalog: spark:db.people"
+                message = f"{shown} is a Delta folder: it contains the files of all versions of its table"
+                hint = "with Delta's package, give the table as one of a catalog: spark:db.people"
                 raise DataError(Problem("RR358", message, expected="a folder of one state of a table", hint=hint))
             path = Path(path).absolute().as_uri()
         schema = None
@@ -80,8 +80,8 @@ def _open_snapshot(
     of: Callable[[SparkSession], DataFrame], name: str, table: str | None, scratch: Path, reading: Reading
 ) -> Iterator[SparkSnapshot]:
     if table is not None:
-        hint = "take `table` out: the uri names the table"
-        raise DataError(Problem("RR306", f"{name}: `table` is given beside a uri of Spark's", hint=hint))
+        hint = "remove `table`: the uri contains the table's name"
+        raise DataError(Problem("RR306", f"{name}: `table` is given together with a uri of Spark's", hint=hint))
     with open_session(scratch) as spark:
         from rrpolicy_spark.snapshot import open_snapshot
 

@@ -120,7 +120,7 @@ def add_to_ledger(ledger: PathLike, bundle: PathLike | None = None, **options: U
             "name one bundle; or --withdraw HASH or --join with a --reason; or --budget POLICY or --recall HASH with "
             "a --reason and --by"
         )
-        raise PolicyError(Problem("RR250", message, hint="`rrpolicy ledger add --help` tells what each does"))
+        raise PolicyError(Problem("RR250", message, hint="`rrpolicy ledger add --help` shows what each does"))
     if budget is not None:
         from rrpolicy.planning.policy_opening import open_policy
 

@@ -56,11 +56,11 @@ AVERAGING = "averaging over releases"
 KNOWS = "both releases, their channels, and the counts that both are drawn from"
 COUNTS = "the share of the first release's noise that the second one repeats"
 FAULT = (
-    "the second release repeats the noise of the first: one key was used for both, or they are one release; draw one "
-    "of them again, under a key of its own"
+    "the second release repeats the noise of the first: one key was used for both, or they are one release; draw "
+    "one of them again with its own key"
 )
 SAME = "the counts of both agree in every cell; an upper bound of the chance that independent draws do"
-SERIES = "one series releases the same records alike: equality, if both are of this table, and not of another month"
+SERIES = "a series draws equal records equally: equality, if both are of this table, not of another month"
 _TESTS = 2
 _LARGEST = 16  # original cells that the bound of a coincidence is looked for in
 

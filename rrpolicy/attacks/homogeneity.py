@@ -108,7 +108,7 @@ def most_frequent_count(counts: Array, facts: int) -> int:
 
 def class_knowledge(names: list[str]) -> str:
     """Return the knowledge of an attacker who knows everybody's class, in words."""
-    return f"the class of everybody, by {in_words(names) or 'nothing'}"
+    return f"the class of every person, by {in_words(names) or 'nothing'}"
 
 
 def exact_attacks(  # noqa: PLR0917 each is another number

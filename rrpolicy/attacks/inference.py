@@ -73,7 +73,7 @@ def _infer_attribute(target: AttackTarget, product: Product, sensitive: str) -> 
     axis, records = found.sensitive, target.original.records
     assert axis is not None
     axes, names = (*found.known, axis), attribute_names(found.known)
-    knows = f"{names or 'nothing'} of everybody, how {sensitive} goes with it in the table, and the channel"
+    knows = f"{names or 'nothing'} of every person, how {sensitive} depends on it in the table, and the channel"
 
     def words(name: str, knowledge: str, without: float | None) -> AttackResult:
         counts, outcome = COUNTS[name], AttackOutcome.UNDECIDED

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Mask
 
 INTERSECTION = "intersection of sets"
-COUNTS = "people whom both releases show alone, and of whom their two sets tell the value"
+COUNTS = "people whom both releases show alone and whose value follows from their two sets"
 
 
 def intersect(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:

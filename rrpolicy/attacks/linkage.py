@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Array
 
 LINKAGE = "record linkage"
-CORRECT_LINKS = "released records whose person the attacker names, as is to be expected of this file"
+CORRECT_LINKS = "released records that the attacker links to the right person, expected for this file"
 
 
 def link(target: AttackTarget) -> Iterator[AttackResult]:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Array
 
 MEMBERSHIP = "membership"
-COUNTS = "released records of which the attacker tells, of two people, whose it is, as is to be expected of this file"
+COUNTS = "released records that the attacker assigns to the right one of two people, expected for this file"
 MAX_COMBINATIONS = 1 << 24
 """The most combinations of a released record and of probabilities that are enumerated."""
 
@@ -63,7 +63,7 @@ def infer_membership(target: AttackTarget) -> Iterator[AttackResult]:
     words = AttackResult(MEMBERSHIP, "", knows, COUNTS, AttackOutcome.UNDECIDED, trials=records, without=records / 2)
     why = counting_obstacle(known)
     if why != UNLISTED and (not known or records < 2):  # noqa: PLR2004 two people
-        why = "there are no two people who could be told apart"
+        why = "there are no two people who could be distinguished"
     levels = [] if why else [_ProbabilityLevels(axis) for axis in listed_axes(known)]
     if math.prod(len(level.probabilities) for level in levels) * joint_table_size(known) > MAX_COMBINATIONS:
         why = why or TOO_LARGE

@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Mask
 
 JOINT_INFERENCE = "inference over releases"
-NOBODY = "nobody is alone in what is released as it is"
+NOBODY = "no person is unique in the unchanged columns"
 OTHERWISE = "the releases put the records of the table into different categories"
-COUNTS = "people whom every release shows alone, and whose value the attacker names from all their rows"
+COUNTS = "people whom every release shows alone and whose value the attacker infers from all their rows"
 
 
 def infer_together(targets: Sequence[AttackTarget]) -> Iterator[AttackResult]:

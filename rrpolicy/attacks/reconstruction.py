@@ -62,7 +62,7 @@ def reconstruct(target: AttackTarget) -> Iterator[AttackResult]:
     counted = None if why else count_attack_cells(target, product, known)
     f = None if counted is None else record_weights(counted)
     if counted is None or f is None:
-        yield words.undecided(why or "all cells of the original hold as many records")
+        yield words.undecided(why or "all cells of the original have the same number of records")
     else:
         yield score_records(words, counted, f, float(target.original.records))
 

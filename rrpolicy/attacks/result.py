@@ -88,7 +88,8 @@ class AttackResult(Struct, frozen=True):
         expected = f"from {grouped_number(self.lowest)} to {grouped_number(self.highest)}{what}"
         expected += f", found {grouped_number(self.successes)}"
         hint = self.fault or (
-            "this file is no draw from the channel that it states, or the table is not the one that was released: do "
+            "this file is not a draw from the channel that it states, or the table is not the one that was "
+            "released: do "
             "not publish it, and keep it to find out why"
         )
         return Problem("RR550", message, expected=expected, hint=hint)

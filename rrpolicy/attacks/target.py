@@ -110,7 +110,7 @@ def can_list_sets(sets: Sets) -> bool:
 
 MAX_ATTACK_CELLS = 1 << 20
 """The most cells of a joint table that an attack counts."""
-TOO_LARGE = "the joint table of what he knows has more than 1,048,576 cells"
+TOO_LARGE = "the joint table of the attacker's knowledge has more than 1,048,576 cells"
 UNLISTED = "there are too many sets, or values that are not listed"
 OTHER_TABLE = "it is probably a release of another table: {}"
 _HALF = 0.5  # far above rounding, below a record

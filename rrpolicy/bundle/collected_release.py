@@ -98,7 +98,7 @@ def _write_collected_bundle(
         table.unchanged()
         draw = collection_id(plan, written[TABLE].digest)
         weighed = check_ledger_budget(account, plan, table.records, assessment, draw)
-        progress("writing what goes beside the data", 0.8)
+        progress("writing the files that accompany the data", 0.8)
         executed = ExecutedPlan(
             plan,
             policy,
@@ -161,7 +161,7 @@ def _load_collected_table(handed: InputTable) -> InputTable:
     try:
         return held(pa.table({name: [record.get(name) for record in records] for name in names}))
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        message = f"{handed.uri} holds text and numbers, or lists, in one column"
+        message = f"{handed.uri} contains text and numbers, or lists, in one column"
         raise DataError(Problem("RR522", message, expected="what `rrpolicy collect randomize` prints")) from error
 
 
@@ -193,8 +193,8 @@ def _require_plausible(product: Product, table: Original) -> None:
         flat = flatten(cells.codes.astype(np.int64), shape)
         counts.append(np.bincount(flat, cells.n, math.prod(shape)).astype(np.int64))
     hint = (
-        "collect what `rrpolicy collect randomize` prints for this plan's questionnaire, each record once and not "
-        "changed; of answers that were not randomised, plan on their table and release it"
+        "collect what `rrpolicy collect randomize` prints for this plan's questionnaire, each record once and "
+        "unchanged; for answers that were not randomised, plan on their table and release it"
     )
     problems = [Problem("RR524", why, hint=hint) for why in implausibilities(product, counts, table.records)]
     if problems:

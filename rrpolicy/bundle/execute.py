@@ -92,7 +92,7 @@ def release(  # noqa: PLR0917 each is another thing
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
     if (account is None) != (policy.ledger is None):
-        raise ValueError("a policy that names a ledger is released with its account, and no other is")
+        raise ValueError("a policy with a ledger is released with its ledger account; a policy without one is not")
     plan = current_plan(plan, policy, registry, original, key, elsewhere)
     require_consistent_channel(plan.channel, plan.policy)
     progress("assessing", 0.1)
@@ -109,7 +109,7 @@ def release(  # noqa: PLR0917 each is another thing
         data, spilled = manifests.data_files_description(plan.policy.release, written), open_staging.scratch
         came_to = realised_findings(plan.policy, registry, plan.channel, original, open_staging.public, data, spilled)
         assessment = replace(assessment, attained=came_to)
-        progress("writing what goes beside the data", 0.8)
+        progress("writing the files that accompany the data", 0.8)
         executed = ExecutedPlan(
             plan,
             policy,
@@ -185,7 +185,7 @@ def _record_publication(account: Account, place: LedgerPlace, manifest: Manifest
     try:
         account.settle(place, None if manifest is None else manifest.digest)
     except RefusedError as error:
-        log.warning("the release stands in the ledger, but not what became of it: %s", error.problems[0].message)
+        log.warning("the release is in the ledger, but its outcome is not: %s", error.problems[0].message)
 
 
 def current_plan(  # noqa: PLR0917 each is another thing

@@ -288,7 +288,7 @@ def _audit_next_steps(plan: Plan, assessment: Assessment, record: Mapping[str, J
         verifying = f"{verifying} as far as the table allows; it stays undecided {'; and '.join(undecided)}"
     return (
         Fact(verifying, check),
-        Fact("Attack it: what an attacker attains, beside what is predicted", "rrpolicy attack BUNDLE --source TABLE"),
+        Fact("Attack it: attained and predicted risks", "rrpolicy attack BUNDLE --source TABLE"),
         Fact("Sign your decision, once verified", "rrpolicy sign BUNDLE --key APPROVER.pem"),
     )
 
@@ -299,7 +299,7 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
         yield f"{UNDECIDED}, since nobody has the collected table as it was"
         return
     if not record["policy_files"]:
-        yield "what the policy says as written, since its file was not at hand"
+        yield "what the policy declares as written, since its file was not at hand"
     if KeyStorage(str(record["key"])) is KeyStorage.DESTROYED:
         kept = "a release with --key keeps it"
         yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
@@ -309,7 +309,7 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
         yield "how the mechanism chose at the first release of the series (a ledger knows it)"
     for finding in assessment.findings:
         if finding.verdict is Verdict.UNDECIDED:
-            yield f"whether {finding.model}: {finding.requirement} holds"
+            yield f"whether {finding.model}: {finding.requirement} is met"
 
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
@@ -323,7 +323,7 @@ def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     assert isinstance(earlier, list)
     assert isinstance(requirements, list)
     names = ", ".join(map(str, earlier))
-    paragraphs = [f"Earlier releases that may speak of the same people: {names}.", f"Composed so: {stated['rule']}."]
+    paragraphs = [f"Earlier releases that may contain the same people: {names}.", f"Composed so: {stated['rule']}."]
     if uncomposed is not None:
         paragraphs.append(f"No composed guarantee; released all the same, because {uncomposed}.")
     rows = tuple(tuple(str(each[key]) for key in _TOGETHER) for each in requirements if isinstance(each, dict))
@@ -331,7 +331,7 @@ def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
 
 
 TOGETHER = "Together with earlier releases"
-_TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "What it comes to"}
+_TOGETHER = {"requirement": "Requirement", "verdict": "Verdict", "told": "Results"}
 
 
 def _association_rows(

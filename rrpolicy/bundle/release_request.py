@@ -200,7 +200,9 @@ def _release_order(what: ReleaseInput, handed: InputTable, root: Path | None) ->
     read = read_plan(what, source=handed.uri, root=root)
     if read.plan.source_tag is None:
         message = f"{what} was made without data: its records are collected, each randomised before it is sent"
-        hint = "`rrpolicy collect PLAN TABLE --out DIR` makes the release; of a table that you hold, plan again with it"
+        hint = (
+            "`rrpolicy collect PLAN TABLE --out DIR` makes the release; to release your own table, plan again with it"
+        )
         raise RefusedError(Problem("RR523", message, hint=hint))
     return ReleaseOrder(read.opened.reading(handed), read.policy_file, read.plan, plan_file=what)
 
@@ -261,7 +263,7 @@ def _execute_order(
         _require_protected_key(held, kept)
     if order.plan is not None and held is None and kept.secret is None:
         where = _key_place(kept.path if series is None else None)
-        message = f"a plan is released with the key that was made with it, and there is none {where}"
+        message = f"a plan is released with its own key, which is missing {where}"
         raise RefusedError(Problem("RR403", message, hint="name it with --key, or plan again"))
     known = series is not None and opened.policy.ledger is not None
     begun = accounts.reading(opened.policy, opened.registry).begun(series or "") if known else None
@@ -363,7 +365,7 @@ def _binding_key(plan: Plan, original: Original, held: KeyFile | None, kept: Key
 def _require_protected_key(key: KeyFile | SeriesKey, kept: KeyDisposition) -> None:
     """Refuse a passphrase for an existing file without one."""
     if kept.protect is not None and key.passphrase is None:
-        message = f"the key file {kept.path} exists without a passphrase, and is not written again"
+        message = f"the key file {kept.path} exists without a passphrase, and is not overwritten"
         lasting = isinstance(key, SeriesKey)
         hint = "take --key-passphrase out" + (
             ": the series goes on with its key" if lasting else ", or name another file"
@@ -381,12 +383,14 @@ def _series_key(series: str, kept: KeyDisposition, staging: Staging, begun: Seri
         yield SeriesKey(kept.secret.key_of_series(series), series)
         return
     if kept.path is None:
-        message = f"the series '{series}' is drawn with a key of its own, which is kept as long as the series goes on"
+        message = f"the series '{series}' is drawn with its own key, which is kept for all releases of the series"
         raise RefusedError(Problem("RR403", message, hint="name its file, or where the first one goes: --key FILE"))
     if kept.exists:
         made = read_series_key(kept.path, series)
         if begun is None:
-            message = f"there is a key of the series '{series}' in {kept.path}, and the ledger knows no release of it"
+            message = (
+                f"there is a key of the series '{series}' in {kept.path}, and the ledger contains no release of it"
+            )
             hint = "take the ledger from the repository's history; to begin a series, name a key file that is not there"
             raise RefusedError(Problem("RR444", message, hint=hint))
         _require_protected_key(made, kept)

@@ -115,7 +115,7 @@ def filesystem_refusals(target: Path) -> Iterator[None]:
         RefusedError: RR407 if it cannot be written, RR408 if it is full.
     """
     try:
-        with disk_full_as_refusal(f"the disk that holds {target.parent}, or that of the scratch folder,"):
+        with disk_full_as_refusal(f"the disk with {target.parent}, or that of the scratch folder,"):
             yield
     except OSError as error:
         if error.errno in _DENIED:
@@ -123,7 +123,7 @@ def filesystem_refusals(target: Path) -> Iterator[None]:
                 Problem(
                     "RR407",
                     f"nothing can be written at {target}: {error.strerror}",
-                    hint="the folder that will hold the bundle must exist and be writable",
+                    hint="the parent folder of the bundle must exist and be writable",
                 )
             ) from error
         raise

@@ -151,7 +151,7 @@ class RetentionDecoder(_DecoderBase):
 
     def __post_init__(self) -> None:
         if sorted(m for block in self.blocks for m in block.members) != list(range(len(self.labels))):
-            raise ValueError("the blocks must hold each category once")
+            raise ValueError("the blocks must contain each category once")
 
     @property
     def drawn(self) -> bool:
@@ -274,7 +274,7 @@ class RecodeDecoder(_DecoderBase):
     def __post_init__(self) -> None:
         sizes = {len(self.columns), len(self.released), len(self.original), len(self.groups)}
         if len(sizes) > 1 or [len(c) for c in self.released] != [len(c) for c in self.groups]:
-            raise ValueError("every column needs its labels, and every label what it stands for")
+            raise ValueError("every column needs labels, and every label its categories")
 
     @property
     def drawn(self) -> bool:

@@ -21,7 +21,7 @@ def channel_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, t
     """
     description, kind, found = _find_kind(document, kinds, "channel")
     if not issubclass(found, Channel):
-        raise _inconsistency_error(kind, "it names an axis where a channel stands")
+        raise _inconsistency_error(kind, "it contains an axis in place of a channel")
     return _decode_kind(kind, lambda: found.from_json(description, kinds))
 
 
@@ -32,7 +32,7 @@ def axis_from_json(document: Json | Mapping[str, Json], kinds: Mapping[str, type
     """
     description, kind, found = _find_kind(document, kinds, "axis")
     if not issubclass(found, Axis):
-        raise _inconsistency_error(kind, "it names a channel where an axis stands")
+        raise _inconsistency_error(kind, "it contains a channel in place of an axis")
     return _decode_kind(kind, lambda: found.from_json(description))
 
 
@@ -40,7 +40,7 @@ def _find_kind(
     document: Json | Mapping[str, Json], kinds: Mapping[str, type[Channel | Axis]], what: str
 ) -> tuple[Mapping[str, Json], str, type[Channel | Axis]]:
     if not isinstance(document, Mapping) or not isinstance(kind := document.get("kind"), str):
-        raise _inconsistency_error(what, "it names no kind")
+        raise _inconsistency_error(what, "it has no kind")
     if kind not in kinds:
         raise MissingNameError(f"{what} kind", kind, ", ".join(sorted(kinds)))
     return document, kind, kinds[kind]

@@ -94,7 +94,7 @@ def channel_contradictions(channel: Channel, attributes: Sequence[StatedAttribut
             continue
         name = stated[column.attribute].release_as or column.attribute
         if column.name != name:
-            yield f"'{column.attribute}' is released as '{column.name}', and the policy says '{name}'"
+            yield f"'{column.attribute}' is released as '{column.name}', and the policy declares '{name}'"
     axes: tuple[Axis, ...] = getattr(channel, "axes", ())
     empty = {axis.attributes for axis in axes if isinstance(axis, Matrix) and axis.invariant and is_built_in(axis)}
     own = {axis.attributes for axis in axes if is_built_in(axis)}
@@ -142,7 +142,7 @@ def axis_contradictions(axis: Axis) -> Iterator[str]:
     for code, column in enumerate(columns):
         inside = all(0 <= u < axis.released_size and p >= 0 for u, p in column.items())
         if not inside or sum(column.values(), Fraction(0)) != 1:
-            yield f"{name}: column {code} of the matrix is no distribution over the released values"
+            yield f"{name}: column {code} of the matrix is not a distribution over the released values"
             return
     rows = tuple(tuple(column.get(u, Fraction(0)) for column in columns) for u in range(axis.released_size))
     undone = _decoder_matrix(axis)
@@ -150,11 +150,11 @@ def axis_contradictions(axis: Axis) -> Iterator[str]:
         yield f"{name}: the decoder undoes another matrix than that which is drawn from"
     largest, claimed = largest_ratio(rows), axis.max_ratio()
     if claimed is not None and (largest is None or claimed < largest):
-        yield f"{name}: its matrix has a larger ratio of probabilities than it says (max_ratio)"
+        yield f"{name}: its matrix has a larger ratio of probabilities than declared (max_ratio)"
     elif claimed is not None and _is_understated(axis.log_ratio().value, claimed):
-        yield f"{name}: it says a smaller epsilon (log_ratio) than its largest ratio gives (max_ratio)"
+        yield f"{name}: the declared epsilon (log_ratio) is smaller than its largest ratio implies (max_ratio)"
     if axis.min_cross_ratio() > smallest_cross_ratio(rows):
-        yield f"{name}: its matrix has a smaller cross ratio than it says (min_cross_ratio)"
+        yield f"{name}: its matrix has a smaller cross ratio than declared (min_cross_ratio)"
 
 
 def _is_understated(epsilon: float, ratio: Fraction) -> bool:

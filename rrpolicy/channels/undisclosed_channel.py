@@ -108,15 +108,15 @@ def withholding_obstacle(channel: type[Channel], axes: Layout) -> str | None:
     for names, kind in axes:
         if not issubclass(kind, (Identity, Retention, Matrix)):
             told = ", ".join(f"'{name}'" for name in names)
-            return f"{told} is released by an axis of kind '{kind.kind}', which is no matrix over its categories"
+            return f"{told} is released by an axis of kind '{kind.kind}', which is not a matrix over its categories"
     return None
 
 
 def undisclosed_matrix_error(columns: tuple[str, ...]) -> PolicyError:
     """Return the error of a request that needs withheld matrices."""
     names = ", ".join(repr(c) for c in columns)
-    message = f"{names}: the publisher withholds the matrices that randomised it, so that nothing can be corrected"
-    expected = "columns that were left alone, or an analysis that holds on randomised data as they are"
+    message = f"{names}: the publisher withholds its matrices, so counts cannot be corrected"
+    expected = "columns that were not randomised, or an analysis that is valid on uncorrected randomised data"
     hint = "`rrpolicy estimate what-holds BUNDLE`, or release.what_holds(), lists them"
     return PolicyError(Problem("RR526", message, expected=expected, hint=hint))
 

@@ -69,7 +69,7 @@ def _truncate(text: str) -> str:
         if size > MOST_BYTES:
             break
         kept.append(one)
-    said = f"{len(whole) - len(kept):,} lines more are left out: a summary cannot hold them."
+    said = f"{len(whole) - len(kept):,} more lines are left out: a summary has no room for them."
     return "\n".join([*kept, "", said]) + "\n"
 
 

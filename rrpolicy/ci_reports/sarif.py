@@ -139,7 +139,7 @@ def _invocation(outcome: CommandOutcome, *, left_out: int) -> Json:
         "properties": {"command": outcome.command},
     }
     if left_out:
-        text = f"{left_out:,} results of the lowest levels are left out: a run holds at most {MOST_RESULTS:,}"
+        text = f"{left_out:,} results of the lowest levels are left out: a run contains at most {MOST_RESULTS:,}"
         said["toolExecutionNotifications"] = [{"level": "warning", "message": {"text": text}}]
     return said
 

@@ -87,7 +87,7 @@ def plan_subject(file: str, outlook: PlanResult) -> OutcomeSubject:
     )
     weighed = outlook.weighed
     entries += problem_entries(() if weighed is None else weighed.problems)
-    accept = (f"to accept what it tells, under [release]: {outlook.accept}",) if outlook.accept else ()
+    accept = (f"to accept this disclosure, under [release]: {outlook.accept}",) if outlook.accept else ()
     notes = [
         OutcomeNote("declared by people", declaration_sentences(outlook.governance)),
         OutcomeNote("derived from the data", (*map(str, plan.derived), *accept)),
@@ -138,7 +138,7 @@ def new_policy_subject(file: str) -> OutcomeSubject:
         blocking=False,
         place=None,
         about="A policy that the other side does not have.",
-        hint="`rrpolicy check --extends BASELINE` holds it to a baseline",
+        hint="`rrpolicy check --extends BASELINE` compares it with a baseline",
     )
     return OutcomeSubject(Path(file).name, "", file, 0, (entry,), "new, compared with nothing")
 
@@ -175,11 +175,11 @@ def test_subject(found: PolicyTestSuite) -> OutcomeSubject:
             message="it comes out as expected" if one.passed else f"the test '{one.name}': {'; '.join(one.unlike)}",
             blocking=not one.passed,
             place=one.place,
-            about="A small table, planned, comes to what is expected of it." if one.passed else "",
+            about="A small table yields the expected plan." if one.passed else "",
         )
         for one in found.tried
     )
-    notes = (OutcomeNote("entries that no test speaks of", found.untested),) if found.untested else ()
+    notes = (OutcomeNote("entries that no test covers", found.untested),) if found.untested else ()
     status = 0 if found.passed else 1
     return OutcomeSubject(
         found.name, found.version, found.file, status, entries, f"policy tests: {len(entries)}", notes
@@ -251,7 +251,7 @@ def problem_subject(problems: Sequence[Problem], status: int, asked_of: str = ""
 
 def bug_subject(command: str) -> CommandOutcome:
     """Return the outcome of a defect; its message may contain a value of the data and is omitted."""
-    message = "rrpolicy has a defect; nothing was released. Standard error tells how to report it"
+    message = "rrpolicy has a defect; nothing was released. Standard error shows how to report it"
     entry = OutcomeEntry(
         "defect", "defect", EntryPart.PROBLEM, OutcomeKind.ERROR, "a defect of rrpolicy", message, blocking=True
     )
@@ -279,10 +279,10 @@ def _claim_entry(claim: UnconfirmedClaim) -> OutcomeEntry:
 
 
 def _table_entry(policy: Policy, records: int) -> OutcomeEntry:
-    message = f"the table, of {records:,} records, has the names, types and values that the policy says"
+    message = f"the table, of {records:,} records, has the declared names, types and values"
     place = policy.place("source.uri")
     return OutcomeEntry(
-        "table", "source", EntryPart.CHECK, OutcomeKind.MET, "the table is as the policy says", message, place=place
+        "table", "source", EntryPart.CHECK, OutcomeKind.MET, "the table is as the policy declares", message, place=place
     )
 
 

@@ -32,23 +32,23 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "init": "Draft a policy from a table, with guessed roles to be edited.",
         "init packs": "List baselines with their sources, and write one to extend.",
         "check": "Check policies: no data needed, nothing written.",
-        "plan": "Show what would be released, at what risk and with what error.",
+        "plan": "Show the planned release, its risk and its error.",
         "compare": "Compare policies, mechanisms and values by risk and error, with a recommendation.",
-        "diff": "Compare two policies: what is weaker, what is stronger, and what it costs.",
-        "test": "Hold policies to the small tables that lie beside them.",
-        "check-table": "Measure k, l and t of a table that somebody else anonymised.",
+        "diff": "Compare two policies: weaker and stronger parts, and their cost.",
+        "test": "Test policies on the small tables next to them.",
+        "check-table": "Measure k, l and t of a table that another person anonymised.",
     },
     "releases": {
         "release": "Write a release that every requirement allows, or nothing.",
         "collect": "Make the release of records that were randomised before they were sent.",
         "collect randomize": "Randomise records where they are, before they are sent.",
-        "verify": "Recompute what a release promises, as far as the inputs allow.",
-        "attack": "Attack a release, and compare what an attacker attains with what is predicted.",
+        "verify": "Recompute a release's guarantees, as far as the inputs allow.",
+        "attack": "Attack a release, and compare attained with predicted risks.",
         "sign": "Sign a release, or add a signature to it.",
         "keys new": "Make a key to sign releases with.",
         "ledger init": "Begin a ledger of releases of the same people.",
         "ledger add": "Enter a release that was made without the ledger, settle one, or join two histories.",
-        "ledger show": "Show what was released of which people, and what it comes to together.",
+        "ledger show": "Show the releases of each population, and their combined privacy loss.",
         "ledger verify": "Check that no entry of a ledger was changed, taken out, moved or cut off.",
         "ledger inventory": "List every release that a repository knows, and what has to be decided.",
     },
@@ -62,9 +62,9 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
         "estimate loglinear": "Fit and test a loglinear model of a release.",
         "estimate rules": "Estimate association rules from a release.",
         "estimate replicates": "Write corrected counts with replicate weights for survey packages.",
-        "estimate what-holds": "Say which analyses hold on randomised data as they are, without their matrices.",
+        "estimate what-holds": "List the analyses that are valid on randomised data without the matrices.",
         "report": "Write the report of a release again.",
-        "report evidence": "Write what a release shows of what a law or standard asks.",
+        "report evidence": "Write the evidence of a release for a law or standard.",
         "export": "Write the file by which R or another program reads a release.",
         "export archive": "Keep what verifies a release in five years in one file, without its rows.",
         "export schema": "Print the JSON Schema of policy files, for editors.",
@@ -81,13 +81,13 @@ ROOMS: Mapping[str, Mapping[str, str]] = {
 TITLES: Mapping[str, str] = {
     "policies": "Policies and tables",
     "releases": "Releases",
-    "analysis": "What a release says",
+    "analysis": "Contents of a release",
     "program": "The program itself",
 }
 COMMANDS: Mapping[str, str] = {name: summary for room in ROOMS.values() for name, summary in room.items()}
 GROUPS: Mapping[str, str] = {
     "keys": "Keys to sign releases with.",
-    "ledger": "Releases of the same people, and what they come to together.",
+    "ledger": "Releases of the same people, and their combined privacy loss.",
 }
 """Words that need another word to be a command."""
 OLD_NAMES: Mapping[str, str] = {
@@ -248,7 +248,7 @@ def _command(name: str, arguments: list[str]) -> int:
         raise KeyboardInterrupt from None
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "exit_code"):
-            usage = f"`rrpolicy {name} --help` tells the arguments and options"
+            usage = f"`rrpolicy {name} --help` shows the arguments and options"
             message = " ".join(error.format_message().split()).rstrip(".").replace(": Value error, ", ": ")
             raise PolicyError(Problem("RR250", message, hint=usage)) from error
         raise
@@ -349,10 +349,10 @@ Release policies in git: a TOML policy becomes a privacy-protected release that 
 
 Options:
   --version             Print the version.
-  --install-completion  Let the shell complete commands and options; --show-completion prints what it takes.
+  --install-completion  Let the shell complete commands and options; --show-completion prints the script.
   --help                Print this; after a command, the command's own, with examples and the commands below it ("...").
 
-Exit status: 0 holds; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
+Exit status: 0 requirements met; 1 a requirement fails or is undecided; 2 the policy or the call is wrong;
 3 the data do not fit the policy; 4 refused. Every problem has a code that `rrpolicy explain` explains."""
 
 
@@ -434,7 +434,7 @@ def _report_bug(error: Exception, given: Sequence[str]) -> int:
     print(
         f"rrpolicy: a bug, please report it: {type(error).__name__} in rrpolicy {__version__}\n"
         "Nothing was released. Run again with RRPOLICY_TRACEBACK=1 and send what it prints; look it over first, as the "
-        "message of an unexpected error may hold a value of the data.",
+        "message of an unexpected error may contain a value of the data.",
         file=sys.stderr,
     )
     return BUG

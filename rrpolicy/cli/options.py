@@ -25,7 +25,7 @@ class After(str):
 Protect: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--key-passphrase", help="Write the key's file under a passphrase, asked for or in RRPOLICY_KEY_PASSPHRASE."
+        "--key-passphrase", help="Write the key's file under a passphrase, typed in or in RRPOLICY_KEY_PASSPHRASE."
     ),
 ]
 OutputForm: TypeAlias = Annotated[Output, typer.Option(FLAG, help=HELP)]

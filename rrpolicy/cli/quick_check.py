@@ -58,7 +58,7 @@ def _next_step(one: FileCheck) -> str:
         return command_line("plan", one.name)
     with_table, without = ({"--source": "TABLE"}, {"--expected-rows": "N"})
     return (
-        f"{command_line('plan', one.name, options=with_table)} (there is no table at {uri}); "
+        f"{command_line('plan', one.name, options=with_table)} (there is not a table at {uri}); "
         f"without data, {command_line('plan', one.name, options=without)}"
     )
 
@@ -182,7 +182,7 @@ def _lines(name: str, checked: PolicyCheck) -> list[str]:
     lines += [f"  warning: {text}" for text in _warnings(checked.warnings)]
     lines += [f"  {waived}" for waived in checked.waived]
     if checked.records is not None:
-        lines.append(f"  table: {checked.records:,} records; names, types and values are as the policy says")
+        lines.append(f"  table: {checked.records:,} records; names, types and values are as the policy declares")
     return lines
 
 
@@ -207,7 +207,7 @@ def _warnings(remarks: Sequence[Remark]) -> Iterator[str]:
 def _finding(finding: Finding, stated: RequirementStatement) -> str:
     where, named = f"  {finding.model}: {finding.requirement}{stated}: ", f" [{finding.identity}]"
     if finding.verdict is Verdict.SATISFIED:
-        return where + ("holds, whatever the data" if not finding.given else f"holds, {CONDITION}") + named
+        return where + ("met for any data" if not finding.given else f"holds, {CONDITION}") + named
     if finding.verdict is Verdict.FAILED:
         return where + "fails, whatever the data" + named
     return where + "decided by `rrpolicy plan`" + named

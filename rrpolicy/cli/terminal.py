@@ -24,7 +24,7 @@ def problem_count(problems: Sequence[Problem]) -> str:
     count = "one problem" if len(problems) == 1 else f"{len(problems)} problems"
     code = problems[0].code
     whose = "" if code.startswith(CODE_PREFIX) else " --plugin DISTRIBUTION"
-    return f"{count}; `rrpolicy explain {code}{whose}` says more"
+    return f"{count}; `rrpolicy explain {code}{whose}` shows more"
 
 
 def print_json(document: Json) -> None:

@@ -65,16 +65,16 @@ def _unexpected_answers(questions: Sequence[Question], answers: Mapping[str, obj
     for name in answers:
         if name not in asked:
             yield (
-                f"{name!r} is not asked",
+                f"{name!r} is not a question",
                 quoted_list(asked),
-                "leave it out: nothing that is not asked leaves the machine",
+                "leave it out: nothing that is not a question leaves the machine",
             )
     for name in asked:
         if name not in answers:
             yield (
                 f"there is no answer to '{name}'",
                 quoted_list(asked),
-                "null stands for no answer, where that is allowed",
+                "use null for no answer, where it is allowed",
             )
 
 
@@ -147,11 +147,13 @@ def _bin_position(question: Question, bins: Bins, number: float) -> int | None:
 def _answer_problem(question: Question, where: str, *, absent: bool) -> Problem:
     """Return the problem of an invalid response, without the response."""
     if absent:
-        hint = f"give an answer; or ask for a policy with `nulls` of '{question.attribute}', so that none is one"
+        hint = (
+            f"give an answer; or declare `nulls` for '{question.attribute}' in the policy, so that no answer is allowed"
+        )
         return Problem(
             "RR522", f"{where}'{question.attribute}' must be answered", expected=_accepted_answers(question), hint=hint
         )
-    what = f"{where}the answer to '{question.attribute}' is none of the categories"
+    what = f"{where}the answer to '{question.attribute}' is not one of the categories"
     hint = 'nothing was drawn; write it as the questionnaire does, letter by letter: 1 is a number, "1" is text'
     return Problem("RR522", what, expected=_accepted_answers(question), hint=hint)
 
@@ -216,14 +218,14 @@ def implausibilities(product: Product, counts: Sequence[Ints], records: int) -> 
         names = ", ".join(f"'{c.name}'" for c in axis.columns())
         if strays:
             have = "1 record has" if strays == 1 else f"{strays:,} records have"
-            yield f"in {names}, {have} a value that no answer becomes"
+            yield f"in {names}, {have} a value that no answer can produce"
             continue
         labels = unflatten(np.arange(len(found)), released_shape(axis))
         for column, label in zip(axis.columns(), labels, strict=True):
             ends = _probability_range(matrix, label, len(column.labels))
             observed = np.bincount(label, weights=found, minlength=len(column.labels)).astype(np.int64)
             if _is_out_of_range(observed, ends, records, FALSE_ALARM / (2 * tested)):
-                yield f"in '{column.name}', a value is more common, or rarer, than whatever people answered makes it"
+                yield f"in '{column.name}', a value is more or less common than any answers could make it"
 
 
 def _probability_range(

@@ -62,7 +62,7 @@ def _csv_records(content: str) -> Iterator[Mapping[str, object]]:
     try:
         header = next(rows, [])
         if len(set(header)) < len(header):
-            raise _read_error("the header names a column twice")
+            raise _read_error("the header lists a column twice")
         for row in rows:
             if len(row) != len(header):
                 raise _read_error(f"line {rows.line_num} has another number of cells than the header")

@@ -140,7 +140,7 @@ class Questionnaire(Struct, frozen=True, dict=True):
             raise ValueError("the questions are not the channel's")
         kept = found.promised_again()
         if found.unchanged != kept.unchanged or not math.isclose(found.epsilon.value, kept.epsilon.value, rel_tol=1e-9):
-            raise ValueError("the channel does not keep what is promised")
+            raise ValueError("the channel does not meet the guarantee")
         return found
 
 
@@ -148,16 +148,18 @@ def _participant_notice(asked: Sequence[str], sent: Sequence[str], most: int, *,
     """Return the guarantee to a person, in words."""
     hidden, open_ = (", ".join(f"'{n}'" for n in asked if (n in sent) is told) for told in (False, True))
     each = "the record" if most == 1 else f"all of up to {most} records of a person, linked with each other"
-    kept = f" Sent as it is answered, and not protected: {open_}." if sent else ""
+    kept = f" Sent as answered, without protection: {open_}." if sent else ""
     if not bounded:
         return (
-            f"Answers to {hidden} are randomised, and still what is sent excludes some: epsilon is infinite, and "
-            f"nothing is promised against an attacker who receives {each} and knows whose it is.{kept}"
+            f"Answers to {hidden} are randomised, but the sent value excludes some answers: epsilon is infinite, "
+            f"and there is no guarantee against an attacker who receives"
+            f" {each} and knows the sender.{kept}"
         )
     return (
         f"For an attacker who receives {each} the odds of any two guesses at the answers to {hidden} change by a "
-        "factor of at most e^epsilon, even if he knows whose it is, and whatever else he knows. Each further record of "
-        f"the same person adds as much again.{kept}"
+        "factor of at most e^epsilon, even if the attacker knows the sender, and whatever else the attacker "
+        "knows. Each further record of the same person adds the same amount."
+        f"{kept}"
     )
 
 
@@ -179,7 +181,7 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
         )
     for statistic in derived:
         yield refused(
-            f"{statistic.id} would be taken from a table, and there is none",
+            f"{statistic.id} would need a table, and there is not a table",
             "declare domains, and fix parameters by the policy or by requirements that need no data, such as local-dp",
         )
     if not isinstance(channel, Product):
@@ -192,12 +194,12 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
         yield refused("no answer would be randomised", "choose a mechanism that randomises values, such as pram")
     for column in channel.carried:
         yield refused(
-            f"'{column.attribute}' has no list of answers, so that anything could be sent in it",
+            f"'{column.attribute}' has no list of answers, so any value could be sent",
             "give it a domain or bins, or a dropped role",
         )
     for column in (c for axis in channel.axes for c in axis.columns() if c.kind not in {"category", "interval"}):
         yield refused(
-            f"'{column.attribute}' is released as sets, which collected tables cannot hold",
+            f"'{column.attribute}' is released as sets, which collected tables cannot contain",
             "choose a mechanism that releases one value a record, such as pram",
         )
 
@@ -235,4 +237,6 @@ def read_questionnaire(path: Path, plugins: Sequence[str] = ()) -> Questionnaire
 
 def _questionnaire_error(path: Path, why: str) -> PolicyError:
     hint = "`rrpolicy plan POLICY --expected-rows N --out plan.json` writes plan.questionnaire.json"
-    return PolicyError(Problem("RR521", f"{path} is no questionnaire: {why}", expected=Questionnaire.schema, hint=hint))
+    return PolicyError(
+        Problem("RR521", f"{path} is not a questionnaire: {why}", expected=Questionnaire.schema, hint=hint)
+    )

@@ -139,7 +139,7 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
     """
     listed = file.infolist()
     if len(listed) > _MOST or sum(info.file_size for info in listed) > _LARGEST:
-        raise ValueError("it holds too much")
+        raise ValueError("it contains too many files")
     try:
         index: Mapping[str, Any] = read_object(file.read(INDEX), INDEX)
     except UnreadableError as error:
@@ -148,12 +148,12 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
         raise ValueError(f"{INDEX} is of schema {index.get('schema')!r}")
     names = [info.filename for info in listed if info.filename != INDEX]
     if sorted(names) != sorted(index["files"]):
-        raise ValueError(f"it does not hold the files that {INDEX} lists, each once")
+        raise ValueError(f"it does not contain the files that {INDEX} lists, each once")
     for name in names:
         parts = PurePosixPath(name).parts
         known = name in {LEDGER, SIGNERS} or parts[:1] == (BUNDLE,)
         if not known or ".." in parts or name.startswith("/") or "\\" in name:
-            raise ValueError(f"it holds '{name}'")
+            raise ValueError(f"it contains '{name}'")
         content = file.read(name)
         if digest(content) != index["files"][name]:
             message = f"{name} is not the file that was archived"
@@ -165,4 +165,4 @@ def _unpack(file: zipfile.ZipFile, folder: Path) -> None:
 
 def _not_an_archive(path: Path, why: str) -> PolicyError:
     expected = "what `rrpolicy export archive` wrote"
-    return PolicyError(Problem("RR260", f"{path} is no archive of a release: {why}", expected=expected))
+    return PolicyError(Problem("RR260", f"{path} is not an archive of a release: {why}", expected=expected))

@@ -92,7 +92,7 @@ def _purpose(release: CitedRelease) -> Iterator[Citation]:
 
 
 def _public(_release: CitedRelease) -> Iterator[Citation]:
-    text = "What was done to the data, what is guaranteed and what is assumed is published with them"
+    text = "The processing of the data, the guarantees and the assumptions are published with them"
     yield Citation(CitationKind.RECORD, text, "public/report.html")
 
 
@@ -123,7 +123,7 @@ def _treatment(release: CitedRelease) -> Iterator[Citation]:
     for attribute in release.manifest.attributes:
         reason = attribute.assume_unlinkable if attribute.unchanged is None else attribute.unchanged
         if reason is not None:
-            text = f"'{attribute.name}' may be released as it is: {reason}"
+            text = f"'{attribute.name}' may be released unchanged: {reason}"
             yield Citation(CitationKind.DECLARATION, text, f"{RELEASE}, attributes")
 
 
@@ -191,7 +191,7 @@ def _population(release: CitedRelease) -> Iterator[Citation]:
 
 def _ledger(release: CitedRelease) -> Iterator[Citation]:
     if release.manifest.ledger is not None:
-        text = "It stands in a ledger of releases of the same people, which holds all of them to one budget"
+        text = "It is in a ledger of releases of the same people, with one budget for all of them"
         yield Citation(CitationKind.RECORD, text, f"{RELEASE}, ledger")
     for told in release.together:
         yield Citation(CitationKind.RECORD, f"Together with earlier releases: {told}", "audit/audit.json, together")
@@ -199,7 +199,7 @@ def _ledger(release: CitedRelease) -> Iterator[Citation]:
 
 def _signatures(release: CitedRelease) -> Iterator[Citation]:
     if release.signed:
-        text = "Signed statements stand beside the release; rrpolicy verify --signed-by KEY tells whose they are"
+        text = "Signed statements accompany the release; rrpolicy verify --signed-by KEY shows the signers"
         yield Citation(CitationKind.RECORD, text, "attestations/")
 
 
@@ -214,7 +214,7 @@ def _adversaries(release: CitedRelease) -> Iterator[Citation]:
 def _not_covered(release: CitedRelease) -> Iterator[Citation]:
     texts = dict.fromkeys(text for f in release.findings for text in model_caveats(f.model, release.models))
     for text in texts:
-        yield Citation(CitationKind.RECORD, f"Not said by any finding: {text}", "public/report.html")
+        yield Citation(CitationKind.RECORD, f"Not stated by any finding: {text}", "public/report.html")
 
 
 def _findings(release: CitedRelease) -> Iterator[Citation]:
@@ -269,7 +269,7 @@ def _finding(finding: Finding, release: CitedRelease) -> Citation:
     if finding.achieved is not None:
         number = f", achieved {measure_text(finding.achieved)} ({finding.achieved.standing.value})"
     elif finding.verdict is Verdict.SATISFIED:
-        number = ", the number stands in audit/"
+        number = ", the number is in audit/"
     condition = f", {CONDITION}: {quoted_list(finding.given)}" if finding.given else ""
     requirement = requirement_title(finding)
     judged = None if finding.verdict is None else RequirementDecision(requirement, finding.verdict, finding.given)
@@ -301,17 +301,17 @@ _VERDICTS = {
 
 
 CITATIONS: Mapping[str, tuple[Cite, str]] = {
-    "adversaries": (_adversaries, "a [[privacy]] entry, which names its adversary"),
+    "adversaries": (_adversaries, "a [[privacy]] entry, which states its adversary"),
     "assumptions": (_assumptions, "assumptions"),
     "attack": (_attack, "an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write"),
     "decisions": (_decisions, ""),
-    "derived": (_derived, "statistics of the table that the release tells: there are none"),
+    "derived": (_derived, "statistics of the table that the release discloses: none"),
     "dropped": (_dropped, "the columns that were not released: audit/ lists them"),
     "findings": (_findings, "a [[privacy]] entry"),
     "ledger": (_ledger, "[ledger]: whether there were other releases of these people"),
     "limits.identity": (_limits, "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
     "mechanism": (_mechanism, "the mechanism"),
-    "not_covered": (_not_covered, "a [[privacy]] entry, which says what it leaves open"),
+    "not_covered": (_not_covered, "a [[privacy]] entry, which states its limits"),
     "owner": (_owner, "owner under [policy]"),
     "population": (_population, "population under [source]; audit/ has it"),
     "protection": (_protection, ""),

@@ -141,5 +141,5 @@ def _clause_answer(clause: Clause, release: CitedRelease) -> ClauseAnswer:
     citations = tuple(dict.fromkeys(citation for each, _ in found for citation in each))
     missing = tuple(text for _, text in found if text is not None)
     if not clause.needs:
-        missing = ("anything: no release says it",)
+        missing = ("nothing: no release contains it",)
     return ClauseAnswer(clause.id, clause.title, clause.control, citations, missing)

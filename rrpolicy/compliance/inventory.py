@@ -223,7 +223,7 @@ def _unlisted_bundle(bundle: Path, policies: Mapping[str, Policy], day: date) ->
         return InventoryEntry(str(bundle), None, "unreadable", bundle=str(bundle), decide=(error.problems[0].message,))
     policy = policies.get(manifest.policy.name)
     lost = policy is not None and policy.ledger is not None
-    decide = (f"it stands in no ledger, and the policy keeps {policy.ledger.file}",) if lost else ()  # type: ignore[union-attr]
+    decide = (f"it is in no ledger, and the policy declares the ledger {policy.ledger.file}",) if lost else ()  # type: ignore[union-attr]
     head = manifest.policy
     one = InventoryEntry(
         f"{head.name} {head.version}", manifest.release, "in no ledger", digest=manifest.digest, decide=decide

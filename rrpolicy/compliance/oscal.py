@@ -42,14 +42,16 @@ _STATES = {
     Verdict.UNDECIDED: ("not-satisfied", "other"),
 }
 _READING_NOTE = (
-    "No control is said to be met: that is for people to decide. A finding says of one requirement of the release's "
-    "policy whether it holds; what nothing computed decides is not satisfied for the reason other, as OSCAL has no "
-    "third state. What holds only under a condition is satisfied, and the condition is an observation beside it. Times "
+    "No control is declared met: people decide that. A finding states whether one requirement of the release's "
+    "policy is met. An undecided requirement is not satisfied, for the reason other, as OSCAL has no "
+    "third state. A requirement that is met under a condition is satisfied, and an observation "
+    "contains the condition."
+    " Times "
     "are those of the release, when its findings were computed."
 )
 _NO_PLAN = (
-    "There is no assessment plan. What was assessed is what the release's policy requires, and what the clauses below "
-    "ask; how, is what rrpolicy does in `release` and computes again in `verify`."
+    "There is no assessment plan. The requirements of the release's policy and the clauses below were assessed. "
+    "`rrpolicy release` computes the assessment, and `rrpolicy verify` computes it again."
 )
 
 
@@ -63,8 +65,8 @@ def as_oscal(evidence: ComplianceEvidence) -> dict[str, Json]:
         raise PolicyError(
             Problem(
                 "RR250",
-                "OSCAL asks when evidence was collected, and what is published of this release does not tell",
-                expected="audit/, which holds the moment, or a release whose label is a day",
+                "OSCAL requires the time when evidence was collected, and the published files do not contain it",
+                expected="audit/, which contains the time, or a release whose label is a day",
                 hint="name the bundle's folder and take `--page audit`, or release with `--as 2026-11-30`",
             )
         )
@@ -86,8 +88,8 @@ class _Objective(Struct, frozen=True):
     def asks(self) -> str:
         judged = self.citation and self.citation.judgement
         if not judged:
-            return f"What the clause asks: {self.answer.title}"
-        return f"A requirement of the policy that speaks to the clause holds: {judged.requirement}"
+            return f"The clause requires: {self.answer.title}"
+        return f"A requirement of the policy for this clause is met: {judged.requirement}"
 
 
 class _Results(Struct, frozen=True, dict=True):
@@ -96,7 +98,7 @@ class _Results(Struct, frozen=True, dict=True):
 
     def document(self) -> dict[str, Json]:
         found = self.evidence
-        confidential = " Confidential: it holds numbers of the original table." if found.page == "audit" else ""
+        confidential = " Confidential: it contains numbers of the original table." if found.page == "audit" else ""
         return {
             "uuid": self.id("document"),
             "metadata": {
@@ -117,7 +119,7 @@ class _Results(Struct, frozen=True, dict=True):
                 {
                     "uuid": self.id("result"),
                     "title": markdown_prose(found.title),
-                    "description": f"What the release, verified first, shows of what is asked: its {found.page} page.",
+                    "description": f"Evidence of the release, verified first: its {found.page} page.",
                     "start": self.released,
                     "end": self.released,
                     "reviewed-controls": self.reviewed(),
@@ -171,7 +173,7 @@ class _Results(Struct, frozen=True, dict=True):
             "links": [{"href": f"#{self.id('catalogue')}", "rel": "reference"}],
         }
         clauses: dict[str, Json] = {
-            "description": "Clauses that are no controls of a catalogue, by ids of rrpolicy's own.",
+            "description": "Clauses that are not controls of a catalogue, with ids defined by rrpolicy.",
             "props": [_own_property("ids", "rrpolicy")],
             "links": [{"href": f"#{self.id('regime')}", "rel": "reference"}],
         }
@@ -229,7 +231,7 @@ class _Results(Struct, frozen=True, dict=True):
             "uuid": self.id(f"finding {objective.id}"),
             "title": markdown_prose(f"{answer.clause}: {title}"),
             "description": markdown_prose(
-                " ".join([told or "Not covered: nothing of the release speaks to it.", *missing])
+                " ".join([told or "Not covered: the release contains no evidence.", *missing])
             ),
             "target": {
                 "type": "objective-id",
@@ -279,7 +281,8 @@ def _own_property(name: str, value: str) -> Json:
 def _condition(judged: RequirementDecision) -> Citation:
     """Return the condition of a conditional result, as an observation."""
     text = (
-        f"{judged.requirement}: it holds {CONDITION}, which tell of the table: {quoted_list(judged.given)}. An "
+        f"{judged.requirement}: it is met {CONDITION}, which disclose statistics of the table: "
+        f"{quoted_list(judged.given)}. An "
         "attacker who knows all other records can recompute them."
     )
     return Citation(CitationKind.RECORD, text, "public/release.json, derived")

@@ -128,13 +128,13 @@ def _toml_key(name: str) -> str:
 
 
 def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
-    yield "every role is a guess from names and counts; nobody knows your data as you do"
+    yield "every role is a guess from names and counts: check each one"
     told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
     if told:
         yield f"domains and bins of {', '.join(told)} come from the data: sharing this policy reveals them"
     unclear = [n for n, g in guesses.items() if g.role == "excluded"]
     if unclear:
-        yield f"{', '.join(unclear)}: excluded; the draft says why, and how to release what can be"
+        yield f"{', '.join(unclear)}: excluded; the draft gives the reason, and how to release them where possible"
     if not any(g.released for g in guesses.values()):
         yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
     several = [n for n, g in guesses.items() if g.tells_people]
@@ -152,13 +152,13 @@ def _policy_name(uri: str) -> str:
 
 _USUAL = """\
 # Any two people's randomised values differ in probability by a factor of at most e^epsilon. To count the columns
-# released as they are, too, write scope = "record" and give each of those an assume_unlinkable = "reason".
+# released unchanged, too, write scope = "record" and give each of those an assume_unlinkable = "reason".
 [[privacy]]
 model = "local-dp"
 epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
 scope = "attribute"
 
-# Another entry must hold as well, such as: nobody is linked to a record with more certainty than 1 / k.
+# Add a further requirement, such as: no person is linked to a record with a probability above 1 / k.
 # [[privacy]]
 # model = "pk-anonymity"
 # k = 2
@@ -174,25 +174,25 @@ def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: 
     needs = f"\nplugins = {toml_array(plugins)}" if plugins else ""
     return f"""\
 #:schema ./policy.schema.json
-# A draft by `rrpolicy init`. Every role is a guess, and `rrpolicy check` refuses the draft until each line that says
-# "fill in" is: edit the roles, fill in those lines, then check.
+# A draft by `rrpolicy init`. Every role is a guess. `rrpolicy check` refuses the draft while a line contains
+# "fill in". Edit the roles, fill in those lines, then check.
 # `rrpolicy export schema > policy.schema.json` lets an editor complete and check this file; without it, drop line 1.
 #
 # WARNING: the domains and bins below are taken from the data. Anyone who sees them learns which values occur. Replace
-# them by what is known without the data, such as a classification, or accept that they are told.
+# them by public knowledge, such as a classification, or accept the disclosure.
 schema = 1
 
 [policy]
 name = "{slug or "release"}"
 version = "0.1.0"
-owner = "fill in: who answers for this policy"
+owner = "fill in: who is responsible for this policy"
 purpose = "fill in: what the release is for"{needs}
 
 {source}
 
-# identifier, excluded: never released    quasi-identifier: what others may know    sensitive: what nobody should learn
-# insensitive: released as it is, for which `unchanged` must state the reason
-# A column is excluded unless its name says clearly what it is; the line below it would release it.
+# identifier, excluded: never released    quasi-identifier: known to others    sensitive: to be protected
+# insensitive: released unchanged; `unchanged` states the reason
+# A column is excluded unless its name is clear; the line below it would release it.
 [attributes]
 {attributes}
 
@@ -212,7 +212,7 @@ def _source_lines(
     else:
         yield f"uri = {toml_value(uri)}" + ("" if ":" in uri or Path(uri).is_absolute() else " # relative to this file")
     if multiplicity is not None:
-        yield f"multiplicity = {toml_value(multiplicity)} # how many records each row stands for"
+        yield f"multiplicity = {toml_value(multiplicity)} # how many records each row represents"
     if table:
         yield f"table = {toml_value(table)}"
     yield (
@@ -225,13 +225,13 @@ def _source_lines(
         yield f"unit = {toml_value(people[0])} # identifies people: more than one record of each is refused"
     elif len(people) > 1:
         others = visible(", ".join(people[1:]))
-        yield f"# unit = {toml_value(people[0])} # or {others}: which identifies people; else none of them is tested"
+        yield f"# unit = {toml_value(people[0])} # or {others}: which identifies people; otherwise none is tested"
     shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
     for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
         told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"
         told = f"{told}; if not, `unit = {toml_value(ROW_UNIT)}`"
         yield f"# unit = {toml_value(name)} # {told}"
-        yield f"# max_records = {most} # derived from the data; a guarantee holds for a unit with all its records"
+        yield f"# max_records = {most} # derived from the data; a guarantee covers a unit with all its records"
     if reading.missing:
         yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
     plain = CsvSettings()

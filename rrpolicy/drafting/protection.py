@@ -96,7 +96,7 @@ FITS: Mapping[str, tuple[str, ...]] = {
 _NOTES: Mapping[str, Sequence[str]] = {
     "generalisation": (
         "The hierarchies of ordered columns above merge neighbours, level by level. A column without a hierarchy is",
-        'released as it is or as `*`: give it one of your own, such as hierarchy = "region.csv", with the category and',
+        'released unchanged or as `*`: give it a hierarchy, such as hierarchy = "region.csv", with the category and',
         "what it becomes at each level in every row, between semicolons.",
     )
 }

@@ -157,7 +157,7 @@ _NUMBERED = "id ids uuid guid ssn iban"
 _WEIGHT = "weight weights weighting wt wts wgt wgts pweight pweights hweight designweight wtmec wtint"
 _STRATUM = "strata stratum stratid sdmvstra"
 _CLUSTER = "psu psus psuid sdmvpsu cluster clusters"
-WRITTEN_INDEX = "the index that pandas wrote beside the columns"
+WRITTEN_INDEX = "the index that pandas wrote with the columns"
 
 
 class Guess(Struct, frozen=True):
@@ -227,7 +227,7 @@ def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
     if "domain" in keys and column.family is TypeFamily.TEXT:
         keys = {**keys, "domain": f'"fill in: its {column.distinct:,} values that may be shown, or observed"'}
         keys.pop("outside", None)
-    why = "and its name does not say what they tell of a person" if named is None else "each of few records, or long"
+    why = "and its name does not show their meaning" if named is None else "each of few records, or long"
     return Guess("excluded", f"{column.distinct:,} different values, {why}", keys, remarks)
 
 
@@ -241,8 +241,8 @@ def _design_guess(column: ColumnProfile) -> Guess | None:
     if sized and not column.nulls and contains_word(column.name, _WEIGHT):
         keys = {"design": '"weight"', **known}
         told = (
-            "by its name a survey weight (if it is the weight of a body, leave `design` out); beside excluded, "
-            '`design = "weight"` uses it inside'
+            "by its name a survey weight (if it is a body weight, remove `design`); with the role excluded, "
+            '`design = "weight"` uses it without releasing it'
         )
         return Guess("excluded", told, keys, otherwise="insensitive")
     part = (
@@ -266,8 +266,8 @@ def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
             f"{toml_value(column.kind)[1:-1]}: cut it into text, such as the year, in a view to release it",
         )
     if column.distinct <= 1:
-        lacking = ", beside records that have none: a `domain` of it, with `nulls`, tells which" if column.nulls else ""
-        return "excluded", f"one value only{lacking or ': it tells nothing'}"
+        lacking = ", and missing values: declare a `domain` with `nulls`" if column.nulls else ""
+        return "excluded", f"one value only{lacking or ': it reveals nothing'}"
     if column.row_number:
         return "identifier", "a row number: whole numbers without a gap, one a record"
     called = contains_word(column.name, _ID)
@@ -278,7 +278,7 @@ def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
     unique = tells and column.singles >= (1 - SINGLE_SHARE) * column.known
     named = called and column.singles > SINGLE_SHARE * column.records
     if unique or named or (contains_word(column.name, _NUMBERED) and column.distinct > MAX_DRAFT_CATEGORIES):
-        return "identifier", "nearly every record has a value of its own" if unique else "by its name"
+        return "identifier", "nearly every record has its own value" if unique else "by its name"
     if column.distinct > MAX_DRAFT_CATEGORIES and column.family is TypeFamily.TEXT:
         told = f"{column.distinct:,} different values: to release it, list the common ones as `domain`, with `outside`"
         return "excluded", told
@@ -294,7 +294,7 @@ def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
         return None
     text = identifier(column.name) + ("" if column.family is TypeFamily.TEXT else "::VARCHAR")
     cast = f"strptime({text}, {literal(spelling)})" + ("" if "%H" in spelling else "::DATE")
-    told = f"spells dates, which are no DATE: for bins of them, write the table again with {cast}"
+    told = f"contains dates as text, not of type DATE: for bins of them, write the table again with {cast}"
     return "excluded", f"{told}; `rrpolicy explain RR312` shows how"
 
 
@@ -350,8 +350,9 @@ def _value_remarks(column: ColumnProfile, codes: Sequence[Value]) -> Iterator[st
         yield f"{column.padded} of its values begin or end with white space"
     for word in (code for code in codes if isinstance(code, str) and not means_missing(code)):
         yield (
-            f"{toml_value(word)} stands beside numbers and is read as no value: if it is a category, take it out of "
-            "`missing`, and write each value of the domain in quotes"
+            f"{toml_value(word)} occurs among numbers and is read as missing: if it is a category, remove it from "
+            f"`missing`"
+            ", and write each value of the domain in quotes"
         )
     if numbers := [code for code in codes if not isinstance(code, str)]:
         yield (

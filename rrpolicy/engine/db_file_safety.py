@@ -40,7 +40,7 @@ def unexpected_contents(
         query = f"SELECT count(*) FROM {catalogue}() WHERE {condition} AND database_name = ?"
         found = connection.execute(query, [database]).fetchall()[0][0]
         if found:
-            return f"{found} of what stands in {catalogue}"
+            return f"{found} of the entries in {catalogue}"
     query = "SELECT schema_name, table_name, sql, comment FROM duckdb_tables() WHERE database_name = ?"
     tables = connection.execute(query, [database]).fetchall()
     if [t[:2] for t in tables] != [("main", table)]:

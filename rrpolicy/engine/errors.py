@@ -49,13 +49,13 @@ def _csv_problem(what: str, text: str, skipped: int) -> Problem:
             "RR303",
             f"{where}: {found[2]} fields in a row, the header has {found[1]}",
             expected="as many fields in every row as in the header",
-            hint="a last line is short where the file was not copied whole: get it again; else mend the line"
+            hint="a last line is short where the file was not copied whole: get it again; otherwise correct the line"
             if few
-            else "quote fields that hold commas, quotes or line breaks",
+            else "quote fields that contain commas, quotes or line breaks",
         )
     if "unterminated quote" in text:
         return Problem("RR303", f"{where}: a quoted field does not end", hint='double every quote inside it: ""')
-    hint = "fields parted, quoted and encoded as [source.csv] says; by default commas, double quotes, UTF-8"
+    hint = "fields separated, quoted and encoded as [source.csv] declares; by default commas, double quotes, UTF-8"
     return Problem("RR303", f"{where}: the row cannot be read as CSV", hint=hint)
 
 

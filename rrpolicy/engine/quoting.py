@@ -43,7 +43,7 @@ def literal(value: Value | None) -> str:
 
 def _nul_error(what: str) -> DataError:
     hint = "take the NUL characters out of the table; UTF-16 text has one in every letter: write it as UTF-8"
-    return DataError(Problem("RR304", f"{what} holds a NUL character", expected="text without NULs", hint=hint))
+    return DataError(Problem("RR304", f"{what} contains a NUL character", expected="text without NULs", hint=hint))
 
 
 def type_name(kind: str) -> str:

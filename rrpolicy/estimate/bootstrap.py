@@ -82,8 +82,9 @@ class Bootstrapped(Result):
     def interval_description(self) -> str:
         """Return the method of the intervals."""
         return (
-            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the likeliest "
-            f"table (seed {self.seed}); the ends are percentiles"
+            f"se, low and high are of a parametric bootstrap: {len(self.draws[0]):,} releases drawn from the most "
+            f"probable table"
+            f" (seed {self.seed}); the ends are percentiles"
         )
 
     def contents(self) -> tuple[ResultColumn | EstimatedQuantity, ...]:
@@ -226,11 +227,11 @@ def bootstrap(release: Release, question: Callable[[Release], Result], draws: in
     """
     if not FEWEST <= draws <= MOST or seed < 0:
         message = f"{draws} draws and the seed {seed} make no bootstrap"
-        raise PolicyError(Problem("RR509", message, expected=f"{FEWEST} to {MOST:,} draws, and a seed from 0 on"))
+        raise PolicyError(Problem("RR509", message, expected=f"{FEWEST} to {MOST:,} draws, and a seed of at least 0"))
     asked = CountRecorder()
     found = question(replace(release, data=replace(release.data, counted_by=asked)))
     if not isinstance(found, Result) or found.biased or not asked.axes or len(asked.filters) != 1:
-        raise resampling_unsupported_error("it is no estimate from one table of counts")
+        raise resampling_unsupported_error("it is not an estimate from one table of counts")
     axes, ((condition, parameters),) = list(asked.axes.values()), asked.filters
     matrices = [transition(axis) for axis in axes]
     if max(math.prod(P.shape[i] for P in matrices) for i in (0, 1)) > CELLS:

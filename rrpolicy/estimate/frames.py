@@ -63,12 +63,12 @@ class FrameAccessor:
         known = getattr(self._frame, _OF_POLARS, None) if attrs is None else attrs.get(NAME)
         if not isinstance(known, AttachedRelease):
             message = "this frame knows no release: it was not made by one, or a step after that forgot it"
-            hint = "take it from release.to_pandas() or release.to_polars(), or ask the release itself"
+            hint = "use a frame from release.to_pandas() or release.to_polars(), or a method of the release"
             raise PolicyError(Problem("RR517", message, hint=hint))
         rows, records = len(self._frame), known.release.records
         if rows != records:
             message = f"the frame has {rows:,} rows, and the release {records:,} records"
-            hint = "rows hold released values, by which no original records are chosen: give a condition, where=…"
+            hint = "rows contain released values, which cannot select original records: give a condition, where=…"
             raise PolicyError(Problem("RR516", message, expected="the whole frame", hint=hint))
         return known.release
 
@@ -123,7 +123,7 @@ def to_pandas(release: Release) -> pd.DataFrame:
             ordered = column.kind == "interval"
             frame[column.name] = pd.Categorical(frame[column.name], list(column.spelled), ordered=ordered)
             if frame[column.name].isna().any():
-                raise manifest_mismatch_error(f"the column {column.name!r} holds values outside its domain")
+                raise manifest_mismatch_error(f"the column {column.name!r} contains values outside its domain")
     frame.attrs[NAME] = AttachedRelease(release)
     return frame
 

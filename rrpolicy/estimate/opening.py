@@ -146,7 +146,7 @@ def _resolve_inside(folder: Path, path: str) -> Path:
         raise ValueError("a path that leaves the folder")
     file = folder / parts
     if not file.is_file():
-        message = f"the release names the data file {path!r}, which is not in {folder}"
-        hint = "copy the whole public/ folder; `rrpolicy verify` tells what is missing"
+        message = f"the release lists the data file {path!r}, which is not in {folder}"
+        hint = "copy the whole public/ folder; `rrpolicy verify` shows what is missing"
         raise PolicyError(Problem("RR269", message, hint=hint))
     return file

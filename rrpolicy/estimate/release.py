@@ -66,7 +66,7 @@ def refuse_design(release: Release, what: str) -> None:
     if release.design is not None:
         message = f"{what} knows no design of a survey: its errors would be those of a simple random sample"
         expected = "counts, shares, means, totals, measures of association or models"
-        hint = "`release.without_design()`, or --design none, asks of the table as it is, unweighted"
+        hint = "`release.without_design()`, or --design none, estimates this table, unweighted"
         raise PolicyError(Problem("RR548", message, expected=expected, hint=hint))
 
 

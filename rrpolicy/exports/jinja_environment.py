@@ -27,7 +27,7 @@ from rrpolicy.numbers import fixed_number, level_percent, plain_number
 def treatment_markdown(axis: AxisWeights | None) -> str:
     """Return the treatment of an axis's columns as Markdown; None is an axis that needs no weights."""
     if axis is None or not axis.randomised:
-        return "as it is"
+        return "unchanged"
     together = f", together with {', '.join(map(markdown_code, axis.columns))}" if len(axis.columns) > 1 else ""
     match axis:
         case RecodeWeights(released=labels, original=values, groups=groups):

@@ -132,7 +132,7 @@ def check_csv_header(path: Path, spec: TableSpec) -> None:
     expected = csv_header_line(spec)
     with path.open("rb") as file:
         if file.read(len(expected)) != expected:
-            raise UnlikeSpecError("its first line does not name the columns that the manifest names")
+            raise UnlikeSpecError("its first line does not contain the columns that release.json lists")
 
 
 def _csv_field_array(column: pa.Array, *, escape: bool = False) -> pa.Array:

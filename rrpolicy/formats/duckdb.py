@@ -45,7 +45,7 @@ class DuckDBFormat:
         connection.execute(f"ATTACH {literal(str(path))} AS {identifier(name)} (READ_ONLY)")
         found = unexpected_contents(connection, name, spec.name, [(c.name, engine_type(c)) for c in spec.columns])
         if found:
-            message = f"the database must hold the one table {spec.name!r} as promised; it holds {found}"
+            message = f"the database must contain the one table {spec.name!r} as declared; it contains {found}"
             raise UnlikeSpecError(message)
         return f"{identifier(name)}.{identifier(spec.name)}"
 

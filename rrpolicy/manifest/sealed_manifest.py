@@ -59,7 +59,7 @@ def check_seal(folder: Path, document: Mapping[str, Json], paths: Iterable[str],
         if listed is None:
             raise _tampering_error(path, f"{name} does not list it")
         if file_digest(folder / path) != listed:
-            raise _tampering_error(path, f"its bytes are not those that {name} names")
+            raise _tampering_error(path, f"its bytes differ from the digest in {name}")
 
 
 def no_release_error(folder: Path, why: str) -> PolicyError:
@@ -74,5 +74,5 @@ def no_release_error(folder: Path, why: str) -> PolicyError:
 
 
 def _tampering_error(path: str, why: str) -> PolicyError:
-    hint = "take the bundle again; `rrpolicy verify` tells everything that was changed; --no-verify reads it as it is"
+    hint = "take the bundle again; `rrpolicy verify` shows everything that was changed; --no-verify reads it unverified"
     return PolicyError(Problem("RR284", f"{path} was changed after it was released: {why}", hint=hint))

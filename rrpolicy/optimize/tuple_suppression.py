@@ -199,12 +199,12 @@ def _unreachable_error(
     names = ", ".join(dict.fromkeys(r.model for r in failing))
     where = failing[0].place or place if failing else place
     if l is None:
-        hint = "ask for a larger l, or choose full-domain or mondrian"
+        hint = "set a larger l, or choose full-domain or mondrian"
         return RequirementError(Problem("RR105", f"what tp suppresses does not satisfy {names}", where, hint=hint))
     message = f"no value of '{sensitive.name}' may have more than 1 in {exact(l)} records, and one has"
     if not failing:
-        return RequirementError(Problem("RR105", message, place, hint="ask for a smaller l, or exclude that attribute"))
-    message = f"{names} fails with the records suppressed that l-diversity asks for; tp reaches it by l = {exact(l)}: "
+        return RequirementError(Problem("RR105", message, place, hint="set a smaller l, or exclude that attribute"))
+    message = f"{names} fails with the records suppressed for l-diversity; tp meets it with l = {exact(l)}: "
     message += f"but then no value of '{sensitive.name}' may have more than 1 in {exact(l)} records, and one has"
     hint = "raise the threshold, for common values alone by `thresholds`; coarsen the domains; or choose full-domain"
     return RequirementError(Problem("RR105", message, where, hint=hint))

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 GIVEN = (
-    "releases of the series '{name}' that an attacker links are drawn alike for a person whose values are the same: "
-    "whose released value changed is known to have changed, and guarantees of several of them are given which entries "
-    "of a person are equal to one another; what identifies people is taken to be the same of a person in all of them"
+    "releases of the series '{name}' that an attacker links are drawn equally for a person with unchanged values: "
+    "a changed released value reveals a change. Guarantees for several of them are given which entries of "
+    "a person are equal. A person's identifier is assumed equal in all of them"
 )
 """The assumption of every finding about a series."""
 
@@ -171,12 +171,13 @@ def _trusted_declarations(channel: Channel) -> Iterator[str]:
     for own in unverified_components(channel):
         if isinstance(own, Channel):
             yield (
-                f"How '{own.kind}' releases records, and how counts of them are undone, rests on the word of "
-                f"{find_author(own)}: a channel of its own has no matrix to be compared with."
+                f"How '{own.kind}' releases records, and how their counts are corrected, relies on the declaration of "
+                f"{find_author(own)}: a plugin's channel has no matrix to compare with."
             )
         else:
             yield (
-                f"What is said of {', '.join(own.attributes)} rests on the word of {find_author(own)}: its matrix was "
+                f"The result for {', '.join(own.attributes)} relies on the declaration of {find_author(own)}: its "
+                f"matrix was "
                 "not listed, so that the ratios of its probabilities were not recomputed."
             )
 

@@ -214,7 +214,7 @@ def unsupported_gates(policy: Policy, registry: Registry, outline: Outline) -> I
         unfit = check_return_type(str | None, registry.utility_metrics[gate.metric].unfit)
         reason = unfit(gate.options, outline.channel, outline.axes)
         if reason is not None:
-            hint = "take the gate out, or choose a mechanism or attributes of which the metric speaks"
+            hint = "remove the gate, or choose a mechanism or attributes that the metric covers"
             message = f"{gate.metric} does not go with the mechanism {policy.mechanism.name}: {reason}"
             yield Problem("RR252", message, gate.place, "a gate that plan can decide", hint)
 
@@ -260,7 +260,7 @@ def missing_code_warnings(policy: Policy) -> Iterator[Remark]:
             text = (
                 f"the domain of '{attribute.name}' holds {told}, apart from its other numbers: "
                 f'if they stand for no value, write `missing = [{named}]` and `nulls = "unknown"`, '
-                "and take them out of the domain; a mean counts them as they are"
+                "and remove them from the domain; otherwise a mean includes them"
             )
             yield Remark(MISSING_CODE_REMARK, text, attribute=attribute.name)
 
@@ -336,7 +336,7 @@ def plugin_refusals(policy: Policy, registry: Registry) -> tuple[Problem, ...]:
                 "RR226",
                 "the policy requires nothing: there is no [[privacy]] entry",
                 policy.place("policy"),
-                hint="say what must hold" + _example_entry(registry),
+                hint="state a requirement" + _example_entry(registry),
             )
         )
     for requirement in (*policy.requirements, *policy.budget):
@@ -380,9 +380,9 @@ def unexplained_columns(policy: Policy, outline: Outline) -> tuple[Problem, ...]
     return tuple(
         Problem(
             "RR280",
-            f"'{attribute.name}' is {attribute.role.value} and released unchanged, and the policy does not say why",
+            f"'{attribute.name}' is {attribute.role.value} and released unchanged, and the policy gives no reason",
             attribute.place,
-            "a reason, which the plan and every report print beside the column",
+            "a reason, which the plan and every report print with the column",
             "exclude it, let the mechanism change it, or add to it:\n"
             'unchanged = "fill in: why everybody may read this of each person"',
         )
@@ -421,11 +421,11 @@ def reference_table_problems(policy: Policy) -> Iterator[Problem]:
     if policy.reference is None:
         return
     if not any(r.needs_reference for r in (*policy.requirements, *policy.budget)):
-        message = "[reference] names the population, and no requirement is counted in it"
+        message = "[reference] declares the population, and no requirement uses it"
         expected = "an entry of `k-map` without `sampling_fraction`, or of `delta-presence`, under [[privacy]]"
-        yield Problem("RR561", message, place, expected, "ask for one of them, or take [reference] out")
+        yield Problem("RR561", message, place, expected, "require one of them, or remove [reference]")
     if policy.mechanism.elsewhere:
-        message = "people are counted in the reference table beside the source's records, not beside those of `plan_on`"
+        message = "people are counted in the reference table and the source, not in `plan_on`"
         place = policy.place("mechanism.plan_on")
         yield Problem("RR561", message, place, "one of `plan_on` and [reference]", "take one of them out")
 
@@ -464,7 +464,7 @@ def unused_design_columns(policy: Policy, channel: Channel) -> tuple[Problem, ..
                 f"'{attribute.name}' is a {attribute.design} of the survey, and its values would be left to chance: "
                 f"{what} would not be in the release",
                 policy.place(f"attributes.{attribute.name}.design"),
-                "a column that is released as it is, or coarser",
+                "a column that is released unchanged, or coarser",
                 "leave it out of what the mechanism randomises, or take `design` out",
             )
         )

@@ -49,7 +49,7 @@ def derived_statistics_of_plan(
     silent = [name for name in chosen if name not in outline.solved and not outline.derived]
     if silent:
         message = f"{policy.mechanism.name} chose the parameters of '{silent[0]}' from the data without announcing it"
-        hint = "report it to the plugin's authors: an outline names what is `solved` or `derived`"
+        hint = "report it to the plugin's authors: an outline lists statistics that are `solved` or `derived`"
         raise RefusedError(Problem("RR409", message, policy.place("mechanism"), hint=hint))
     metrics = registry.utility_metrics
     expected = ((check_return_type(Measure | None, metrics[g.metric].expected), g.options) for g in policy.gates)

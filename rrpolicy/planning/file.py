@@ -160,11 +160,11 @@ def _plan_fields(path: Path) -> dict[str, Any]:
         raise RefusedError(Problem("RR401", f"{path} cannot be read as a plan: {error}", hint=hint)) from error
     if document.get("schema") != PLAN_SCHEMA or "policy_file" not in document:
         raise RefusedError(
-            Problem("RR401", f"{path} is no plan of schema {PLAN_SCHEMA}", hint="`rrpolicy plan --out` writes one")
+            Problem("RR401", f"{path} is not a plan of schema {PLAN_SCHEMA}", hint="`rrpolicy plan --out` writes one")
         )
     wrong = faults(document, PlanDocument)
     if wrong:
-        raise RefusedError(Problem("RR401", f"{path} is no plan: {wrong}", hint=hint))
+        raise RefusedError(Problem("RR401", f"{path} is not a plan: {wrong}", hint=hint))
     return document
 
 

@@ -137,11 +137,13 @@ def _requirement_problem(finding: Finding) -> Problem:
         )
         return Problem("RR101", message, finding.place, hint="suppress fewer records")
     if finding.verdict is Verdict.FAILED:
-        hint = "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or ask for less"
+        hint = (
+            "hide more (smaller keep probabilities; larger sets or classes), coarsen a domain, or relax the requirement"
+        )
         return Problem("RR101", verdict_sentence(finding), finding.place, hint=hint)
     hint = "plan with the data; an undecided requirement never passes"
     if finding.achieved is not None and finding.achieved.standing is Standing.ESTIMATE:
-        hint = 'it is estimated, and an estimate decides only where `decided_by = "estimate"` says so'
+        hint = 'it is estimated, and an estimate decides only with `decided_by = "estimate"`'
     return Problem("RR103", verdict_sentence(finding), finding.place, hint=hint)
 
 
@@ -149,11 +151,12 @@ def _conditional_problem(finding: Finding, accepted: Collection[str]) -> Problem
     missing = [item for item in finding.given if item not in accepted]
     return Problem(
         "RR108",
-        f"{requirement_title(finding)} holds only {CONDITION}, and the policy does not accept what they tell "
-        f"of the table: {quoted_list(missing)}",
+        f"{requirement_title(finding)} is met only {CONDITION}, and the policy does not accept these disclosures:"
+        f" {quoted_list(missing)}",
         finding.place,
-        hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or fix by the policy what was "
-        "chosen from the data, and take out what could have refused another table",
+        hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or declare in the policy what "
+        f"was chosen from the data, and remove what could have refused another table"
+        "",
     )
 
 

@@ -44,12 +44,13 @@ class KeyStorage(StrEnum):
 
     def meaning(self, *, series: bool) -> str:
         """Return the consequence for drawing the release again, and for attackers who have the key."""
-        again = "who has it can draw this release again, and test any guess about the table"
+        again = "anyone with the key can draw this release again and test any guess about the table"
         others = f"{again}, of each release made with it"
         if series:
             again = others = (
-                "later releases of the series need it; who has it can draw every release made with it again, and test "
-                "any guess about their tables"
+                "later releases of the series need it; anyone with the key can draw all its releases again and "
+                "test any guess about their tables"
+                ""
             )
         return {
             KeyStorage.DESTROYED: (
@@ -59,7 +60,7 @@ class KeyStorage(StrEnum):
             KeyStorage.PROTECTED: f"kept in a file under a passphrase: {again}",
             KeyStorage.ENVIRONMENT: f"derived from a secret of the environment: {others}",
             KeyStorage.COMMAND: f"derived from a secret that a command printed: {others}",
-            KeyStorage.PERSONS: "each record was drawn on its person's own machine with a key that was never kept",
+            KeyStorage.PERSONS: "each record was drawn on the person's own machine, with a key that was not stored",
         }[self]
 
 
@@ -111,7 +112,7 @@ class ExternalSecret(Struct, frozen=True):
             if len(found) == SECRET_BYTES:
                 return found
         hint = "32 bytes as 64 hexadecimal digits or in base64: `openssl rand -hex 32` makes some"
-        raise self._refused("does not hold a secret of 32 bytes", hint)
+        raise self._refused("does not contain a secret of 32 bytes", hint)
 
     def _environment(self, unset: str) -> str:
         told = os.environ.get(self.name)

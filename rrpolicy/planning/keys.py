@@ -321,7 +321,7 @@ def _read_key_file(path: Path, kind: type[KeyFile | SeriesKey]) -> tuple[bytes, 
         )
     if not stat.S_ISREG(found.st_mode) or found.st_mode & 0o077:
         raise _key_file_error(
-            path, "may be read by others than its owner", f"chmod 600 {path}; and ask who has read it"
+            path, "may be read by others than its owner", f"chmod 600 {path}; and find out who has read it"
         )
     stated = {name: told for name, told in document.items() if name not in {"schema", "key", "protected"}}
     if "key" in document:
@@ -340,9 +340,9 @@ def _read_key_file(path: Path, kind: type[KeyFile | SeriesKey]) -> tuple[bytes, 
 def _wrong_key_kind_hint(content: bytes, schema: str) -> str:
     """Return a hint for a file that may be a key of the other kind."""
     if schema == KeyFile.schema and SeriesKey.schema.encode() in content:
-        return "it is the key of a series: a release outside it has a key of its own"
+        return "it is the key of a series: a release outside it has its own key"
     if schema == SeriesKey.schema and KeyFile.schema.encode() in content:
-        return "it is the key of one release: a series has a key of its own, which its first release makes"
+        return "it is the key of one release: a series has its own key, which its first release makes"
     return _SERIES_HINT if schema == SeriesKey.schema else _HINT
 
 

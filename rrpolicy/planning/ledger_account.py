@@ -53,7 +53,7 @@ class CompositionEntry(Struct, frozen=True):
     @property
     def said(self) -> str:
         """Return the requirement, with its owner."""
-        return self.requirement + (f" (promised by {self.promised_by})" if self.promised_by else "")
+        return self.requirement + (f" (guaranteed by {self.promised_by})" if self.promised_by else "")
 
 
 class Refusal(Struct, frozen=True):

@@ -481,8 +481,8 @@ def _tuning_original(policy: Policy, original: Original, elsewhere: Original) ->
     from rrpolicy.source.tuning_source import ResizedOriginal
 
     if elsewhere.content() == original.content():
-        message = "parameters are to be chosen on another table, and `plan_on` names the source, or a copy of it"
-        hint = "name a table that is public, or holds nobody of the source; or take `plan_on` out"
+        message = "parameters are to be chosen on another table, but `plan_on` is the source or a copy of it"
+        hint = "name a table that is public, or contains nobody of the source; or take `plan_on` out"
         raise PolicyError(Problem("RR225", message, policy.place("mechanism.plan_on"), hint=hint))
     return ResizedOriginal(elsewhere, original.records)
 

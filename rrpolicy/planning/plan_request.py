@@ -99,7 +99,7 @@ class PlannedRelease(GatedResult):
         return f"<plan of {self.policy.name} {self.policy.version} on {self.records:,} records: {told}>"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError('a plan may hold its key and is not pickled: plan(…, out="plan.json") writes both as files')
+        raise TypeError('a plan may contain its key and is not pickled: plan(…, out="plan.json") writes both as files')
 
 
 @with_options
@@ -126,7 +126,7 @@ def run_plan(
             kept = key or out.with_name(out.name + ".key")
     made = reopen_policy(policy, handed, root)
     if isinstance(key, Path) and made.policy.release.series is not None:
-        message = "the key of a series goes to `release`; a plan has a key of its own, beside it"
+        message = "the key of a series goes to `release`; a plan has its own key as well"
         raise PolicyError(Problem("RR250", message, hint="take --key out"))
     if kept is not None:
         refuse_existing_key(kept)
@@ -147,7 +147,7 @@ def _ledger_account(made: OpenedPolicy, accounts: LedgerBackend | None) -> Accou
     if made.policy.ledger is None:
         return None
     if accounts is None:
-        raise ValueError("a policy that names a ledger is planned beside what the ledger holds")
+        raise ValueError("a policy with a ledger is planned with the ledger's releases")
     return accounts.reading(made.policy, made.registry)
 
 
@@ -216,6 +216,6 @@ def _write_collection_plan(found: PlannedRelease, out: Path) -> PlannedRelease:
 
 def _plan_json(found: PlannedRelease, out: Path) -> dict[str, Json]:
     if not found.opened.policy.files:
-        message = "a plan's file names the policy's, and this policy was not loaded from one"
+        message = "a plan's file contains the path of the policy, and this policy was not loaded from a file"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
     return plan_document(found.outlook, Path(found.opened.policy.files[0]), out.parent)

@@ -169,8 +169,9 @@ def _coverage_warnings(original: Original) -> Iterator[Remark]:
                 worst = category_text((attribute.domain or ())[place])
     yield Remark(
         SURVEY_DESIGN_REMARK,
-        "the survey's weights are kept inside: analysts estimate shares of these records, which are off those of the "
-        f"population by up to {out_of_hundred(apart)} percentage points ('{name}', {worst})",
+        "the survey's weights are not released: analysts estimate shares of these records, which differ from the "
+        "population's by up to"
+        f" {out_of_hundred(apart)} percentage points ('{name}', {worst})",
         attribute=name,
     )
 

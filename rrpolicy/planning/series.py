@@ -30,15 +30,15 @@ FROZEN = "series"
 """The name of the remark that a channel was taken from the first release of its series."""
 _WHOLE = frozenset({"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT"} | {"UTINYINT", "USMALLINT", "UINTEGER"})
 _ANEW = (
-    "put it back as it was. Only if the change is meant, give the series another name: a new one begins with a key of "
-    "its own, everybody is drawn anew, and both are held against the budget of their population"
+    "undo the change. If the change is intended, give the series another name: a new series has its own key and "
+    "draws every person again, and both count against the budget of their population"
 )
 _HINTS: Mapping[str, str] = {
     "the key": "use the key of the series, which its first release made",
-    "how people are told apart": "write what identifies a person as it was written before: who is spelled otherwise is "
-    "drawn anew",
-    "the population": "write the population as before: one of another name has a budget of its own, as if nobody were "
-    "in both",
+    "how people are distinguished": "keep the spelling of each person's identifier: a person with another "
+    "spelling is drawn again"
+    "",
+    "the population": "write the population as before: another name has its own budget, as if no person were in both",
 }
 
 
@@ -62,12 +62,12 @@ def series_problems(policy: Policy, outline: Outline) -> Iterator[Problem]:
 
     if policy.ledger is None:
         yield refused(
-            "only a ledger knows what its first release froze, and what its releases come to together",
+            "only a ledger contains the fixed parts of its first release and the combined privacy loss",
             "`rrpolicy ledger init releases.jsonl`, and name the file under [ledger]",
         )
     if policy.unit is None:
         yield refused(
-            "a person's value is drawn alike each time, and no column identifies people",
+            "a person's value is drawn equally each time, but no column identifies people",
             "give the column that identifies a person in every table the role identifier, or name it: [source] unit",
         )
     if policy.source.max_records > 1:
@@ -140,11 +140,10 @@ def series_differences(
     """
     told = {
         "the mechanism or its options": begun.series.mechanism == series.mechanism,
-        "an attribute's role, its categories or their order, or what they stand for": begun.series.categories
-        == series.categories,
+        "an attribute's role, its categories, their order or meaning": begun.series.categories == series.categories,
         "what is released with which probabilities": channel_digest(begun.channel) == channel_digest(channel),
         "the population": begun.population == population,
-        "how people are told apart": begun.series.persons == series.persons,
+        "how people are distinguished": begun.series.persons == series.persons,
         "the key": series.id in {"", begun.series.id},
     }
     return tuple(what for what, same in told.items() if not same)

@@ -115,7 +115,7 @@ def expired_problems(policy: Policy, terms: Terms) -> tuple[tuple[Problem, ...],
     for gone in governance.waivers if terms.waivers else ():
         if gone.expired(terms.today):
             message = f"the waiver of {gone.finding} by {gone.approver} ended on {gone.until}"
-            hint = "mend what it waives, then take the waiver out; or have it approved again, until a later day"
+            hint = "correct what it waives, then take the waiver out; or have it approved again, until a later day"
             problems.append(Problem("RR416", message, gone.place, "a day to come", hint))
     return tuple(problems), tuple(waived)
 
@@ -154,8 +154,8 @@ def invalid_waivers(policy: Policy) -> Iterator[Problem]:
         if finding.startswith(ASSOCIATION_PREFIX) and finding in _column_pair_ids(policy):
             continue
         if finding in known.requirements or finding.startswith("privacy"):
-            message = "a [[privacy]] entry is never waived: what it promises holds or does not"
-            hint = "take the waiver out; ask for less in [[privacy]] if less is meant, where everybody sees it"
+            message = "a [[privacy]] entry is never waived: a guarantee is met or not"
+            hint = "take the waiver out; relax the requirement in [[privacy]] if less is meant, where everybody sees it"
         else:
             message = f"there is no '{finding}' to be waived"
             hint = suggest(finding, may) or "`rrpolicy check` lists the names"

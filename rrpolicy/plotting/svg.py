@@ -64,7 +64,7 @@ def svg_file(path: Path) -> Path:
     """
     if path.suffix.lower() != ".svg":
         hint = (
-            "browsers and word processors show SVG as it is; Altair, by `to_altair()` in Python, writes other formats"
+            "browsers and word processors show SVG directly; Altair, by `to_altair()` in Python, writes other formats"
         )
         raise PolicyError(
             Problem("RR250", f"plots are drawn as SVG alone, not into '{path.name}'", None, "FILE.svg", hint)

@@ -59,8 +59,8 @@ def plugin_error(error: Exception) -> RefusedError | None:
         Problem(
             PLUGIN_CONTRACT_CODE,
             f"{distribution} {version}: `{called.f_code.co_qualname}` failed: {type(error).__name__} ({where})",
-            hint=f"it is a mistake of that plugin: report it to who writes {distribution}, with what "
-            "RRPOLICY_TRACEBACK=1 prints; look it over first, as it may hold a value of the data",
+            hint=f"it is an error of that plugin: report it to the authors of {distribution}, with what "
+            "RRPOLICY_TRACEBACK=1 prints; look it over first, as it may contain a value of the data",
         )
     )
 

@@ -31,7 +31,7 @@ def check_return_type(kind: Any, function: Callable[P, R]) -> Callable[P, R]:
         except TypeError as error:
             if error.__traceback__ is None or error.__traceback__.tb_next is not None:
                 raise  # raised inside the function
-            raise plugin_contract_error(function, f"cannot be called as its protocol says: {error}") from error
+            raise plugin_contract_error(function, f"cannot be called as its protocol requires: {error}") from error
         check_type(value, kind, function)
         return value
 
@@ -69,7 +69,7 @@ def plugin_contract_error(function: object, wrong: str, name: str = "") -> Excep
     told = f"`{of}.{name}` {wrong}" if name else f"`{of}` {wrong}"
     if who == GROUP:
         return TypeError(told)
-    hint = f"it is a mistake of that plugin: report it to who writes {who.partition(' ')[0]}"
+    hint = f"it is an error of that plugin: report it to the authors of {who.partition(' ')[0]}"
     return RefusedError(Problem(PLUGIN_CONTRACT_CODE, f"{who}: {told}", hint=hint))
 
 

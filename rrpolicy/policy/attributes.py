@@ -29,8 +29,8 @@ _WORDS = (REJECT_VALUE, KEEP_OUTSIDE, "refuse", "suppress", "drop")
 """Words for a treatment of values, in this language or in others: they cannot name a category."""
 _LACKING: Mapping[DesignPart, str] = {
     "weight": "a weight of 0 leaves a record out of every estimate",
-    "cluster": "a person of no known cluster is one of its own",
-    "stratum": "a category of its own makes a stratum of those whose stratum is not known",
+    "cluster": "a person without a known cluster is a separate cluster",
+    "stratum": "its own category makes a stratum of records without a known stratum",
 }
 """A table's way to represent a record with an unknown part of the survey design."""
 MAX_CATEGORIES = 100_000
@@ -110,7 +110,7 @@ class _AttributeReader:
             return None
         one_more = part == "stratum" and self.table.nulls != KEEP_OUTSIDE  # records whose stratum is unknown
         if nulls is not None and self.table.nulls != REJECT_VALUE and not one_more:
-            hint = f"take `nulls` out, and mend the table; {_LACKING[part]}"
+            hint = f"take `nulls` out, and correct the table; {_LACKING[part]}"
             self.refuse("RR142", f"'{self.name}' is a {part}, which every record has", nulls, f'"{REJECT_VALUE}"', hint)
         if part != "weight":
             return part
@@ -118,7 +118,7 @@ class _AttributeReader:
         if wrong is not None:
             expected = "numbers that are not negative" + (", such as the mean weight of each bin" if bins else "")
             labels = f"labels = {short_toml(['0.5', '1.5'])}, a label for each bin" if bins else None
-            message = f"'{self.name}' is a weight, and {short_toml(wrong)} tells no size"
+            message = f"'{self.name}' is a weight, and {short_toml(wrong)} is not a number"
             self.refuse("RR142", message, self.node.get("labels") or at, expected, labels)
         return "weight"
 
@@ -128,7 +128,7 @@ class _AttributeReader:
         if at is None or self.table.rounding is None:
             return None
         if self.table.design != "weight" or self.categorical:
-            message = f"'{self.name}' is no weight with numbers as they are, and has a rounding"
+            message = f"'{self.name}' has a rounding, but is not a weight with plain numbers"
             hint = "of other numbers `bins` make intervals; a weight with bins is as coarse as these"
             self.refuse("RR147", message, at, 'design = "weight", without domain and bins', hint)
         return float(self.table.rounding)
@@ -139,7 +139,7 @@ class _AttributeReader:
             return None
         found = tuple(map(float, self.table.totals))
         if full is None:
-            hint = "list the categories: the totals stand in their order"
+            hint = "list the categories: the totals are in their order"
             self.refuse("RR145", f"'{self.name}' has totals and no list of categories", at, "a domain or bins", hint)
         elif len(found) != len(full):
             message = f"'{self.name}' has {len(full)} categories and {len(found)} totals"
@@ -178,7 +178,7 @@ class _AttributeReader:
             self.refuse("RR213", message, labels or at, f"{len(edges) - 1} labels")
             return None
         if len(set(names)) != len(names):
-            self.refuse("RR213", "a label stands twice", labels or at, "a label of its own for each bin")
+            self.refuse("RR213", "a label appears twice", labels or at, "a distinct label for each bin")
             return None
         return Bins(edges, names)
 
@@ -198,7 +198,7 @@ class _AttributeReader:
             edge = _bin_edge(value)
             if edge is None:
                 quoted = isinstance(value, str) and value.strip()[:1].isdigit()
-                hint = "numbers, dates and times stand without quotes" if quoted else None
+                hint = "numbers, dates and times have no quotes" if quoted else None
                 self.refuse("RR213", f"{short_toml(value)} is not an edge of a bin", item, expected, hint)
                 return None
             if not isinstance(edge, float) or math.isfinite(edge):
@@ -220,7 +220,7 @@ class _AttributeReader:
         at = self.node.get("domain")
         if at is None:
             if self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE} and self.node.get("bins") is None:
-                hint = 'list the categories; `domain = "observed"` takes them from the data, which the report then says'
+                hint = 'list the categories; `domain = "observed"` takes them from the data, and the report states this'
                 message = f"'{self.name}' is {self.role.value} and has no domain"
                 self.problems.append(
                     Problem("RR211", message, self.node.key, "domain = [ … ], or bins for a number", hint)
@@ -252,7 +252,7 @@ class _AttributeReader:
                 )
                 return None
             if (isinstance(value, bool), value) in seen:
-                self.refuse("RR212", f"the category {short_toml(item.value)} stands twice", item, "each category once")
+                self.refuse("RR212", f"the category {short_toml(item.value)} appears twice", item, "each category once")
                 return None
             if values and _value_kind(value) != _value_kind(values[0]):
                 self.refuse(
@@ -279,14 +279,14 @@ class _AttributeReader:
         if value is None or value == REJECT_VALUE or at is None:
             return None
         if key == "nulls" and value != KEEP_OUTSIDE and self.role is Role.INSENSITIVE and not self.categorical:
-            message = f"'{self.name}' is released as it is, and what stands for its nulls cannot be {short_toml(value)}"
+            message = f"'{self.name}' is released unchanged, and its nulls cannot become {short_toml(value)}"
             hint = f'`nulls = "{KEEP_OUTSIDE}"` releases them as nulls; a `domain` or `bins` makes room for a category'
             self.refuse("RR214", message, at, f'"{KEEP_OUTSIDE}" or "{REJECT_VALUE}"', hint)
         elif self.categorical and value in _WORDS and not (value != KEEP_OUTSIDE and self.named(value)):
             words = f'"{REJECT_VALUE}", which refuses the records' + (
                 f'; "{KEEP_OUTSIDE}" is for columns without categories' if key == "nulls" else ""
             )
-            message = f"{short_toml(value)} says what to do with values, and would become a category of '{self.name}'"
+            message = f"{short_toml(value)} is an instruction for values, and would become a category of '{self.name}'"
             hint = f'name the category, such as `{key} = "unknown"`; the only word here is {words}'
             self.refuse("RR214", message, at, "the name of a category", hint)
         if key == "outside" and self.node.get("bins") is None and not isinstance(self.table.domain, list):
@@ -318,7 +318,7 @@ class _AttributeReader:
                 expected = " or ".join(dict.fromkeys([_value_kind(domain[0]), "text"]))
                 self.refuse("RR214", message, self.node.table[key], expected)
             elif category_text(value) in spelled_so:
-                message = f"{short_toml(value)} would be released like a category that is no text"
+                message = f"{short_toml(value)} would be released like a category that is not text"
                 self.refuse("RR214", message, self.node.table[key], "text that no other category is spelled as")
             else:
                 full.append(value)
@@ -327,7 +327,7 @@ class _AttributeReader:
     def sizes(self, full: tuple[Value, ...] | None, *, observed: bool) -> None:
         protected = self.role in {Role.QUASI_IDENTIFIER, Role.SENSITIVE}
         if full is not None and len(full) == 1 and protected and not observed:
-            message = f"'{self.name}' has one category: it tells nothing and nothing can hide in it"
+            message = f"'{self.name}' has one category: it contains no information"
             at = self.node.get("domain") or self.node.get("bins") or self.node
             self.refuse(
                 "RR212", message, at, "two categories or more", 'list the others, or exclude it: `role = "excluded"`'
@@ -344,7 +344,7 @@ class _AttributeReader:
         ):
             self.refuse(
                 "RR222",
-                f"the categories of '{self.name}' are no numbers, so they have no distances",
+                f"the categories of '{self.name}' are not numbers, so they have no distances",
                 at,
                 '"ordinal" or "nominal", or bins',
             )

@@ -86,7 +86,7 @@ def _rounding_step(value: Fraction) -> Fraction:
     except OverflowError:
         step = 0.0
     if not step > 0:
-        raise _validation_error("above 0, and a number that a computer's doubles hold")
+        raise _validation_error("above 0, and representable in double precision")
     return value
 
 
@@ -214,8 +214,8 @@ class PolicyFileTable(BaseModel):
 class ChangeEntry(PolicyFileTable):
     """Why the policy was made weaker."""
 
-    version: Semver = Field(description="The version of the policy from which on it is weaker.")
-    what: SingleLineText = Field(description="The entry or key that became weaker, as `rrpolicy diff` names it.")
+    version: Semver = Field(description="The first version of the policy that is weaker.")
+    what: SingleLineText = Field(description="The entry or key that became weaker, as `rrpolicy diff` lists it.")
     why: SingleLineText = Field(description="The reason.")
     who: SingleLineText = Field(description="Who decided it: a role, such as data protection officer.")
 
@@ -225,7 +225,7 @@ class PolicyTable(PolicyFileTable):
 
     name: SingleLineText | None = Field(None, description="What the policy is called.")
     version: Semver | None = Field(None, description="The policy's semantic version.")
-    owner: SingleLineText | None = Field(None, description="Who answers for the policy.")
+    owner: SingleLineText | None = Field(None, description="Who is responsible for the policy.")
     purpose: str | None = Field(None, description="What the release is for.")
     extends: SingleLineText | None = Field(None, description="A baseline policy, relative to this file; it is a floor.")
     plugins: list[SingleLineText] | None = Field(
@@ -266,7 +266,7 @@ class ContextTable(PolicyFileTable):
         None, description="Who approved this policy: a role; a baseline's approval is not inherited."
     )
     review_by: date | None = Field(
-        None, description="The last day on which all this holds; past it, check and release end with exit status 4."
+        None, description="The last valid day of these statements; after it, check and release end with exit status 4."
     )
     organisation: SingleLineText | None = Field(None, description="Whose letterhead the reports bear.")
     address: list[SingleLineText] = Field([], description="Lines below the organisation's name.")
@@ -312,17 +312,17 @@ class SourceTable(PolicyFileTable):
     )
     table: SingleLineText | None = Field(None, description="The table or view inside a database.")
     multiplicity: SingleLineText | None = Field(
-        None, description="The column that says how often each row stands, of a table of distinct rows with counts."
+        None,
+        description="The column with the number of records that each row represents, in a table of distinct "
+        "rows with counts.",
     )
     min_rows: int | None = Field(None, ge=1, description="Fewer records are refused.")
     population: SingleLineText | None = Field(None, description="The population that the records were drawn from.")
-    missing: list[Code] = Field(
-        [], description="Codes that stand for a missing value, in every column that names none of its own."
-    )
+    missing: list[Code] = Field([], description="Codes for a missing value, in every column without its own list.")
     csv: CsvTable = Field(CsvTable(), description="How a CSV file is spelled.")
     unit: SingleLineText | None = Field(
         None,
-        description="The column that tells one unit of protection (a person, a household) from another; it is never "
+        description="The column that identifies units of protection (a person, a household); it is never "
         'released. Default: the only identifier. "each row": each row is protected by itself, no matter whose '
         "it is.",
     )
@@ -330,7 +330,7 @@ class SourceTable(PolicyFileTable):
         1,
         ge=1,
         le=MAX_UNIT_RECORDS,
-        description="The most records that a unit may have; a greater number weakens what is promised.",
+        description="The most records that a unit may have; a greater number weakens the guarantees.",
     )
     other_columns: Literal["refused", "excluded"] = Field(
         "refused",
@@ -363,12 +363,13 @@ class AttributeTable(PolicyFileTable):
     assume_unlinkable: SingleLineText | None = Field(
         None, description="The reason why nobody is linked through this column."
     )
-    unchanged: SingleLineText | None = Field(None, description="The reason why this column is released as it is.")
+    unchanged: SingleLineText | None = Field(None, description="The reason why this column is released unchanged.")
     design: DesignPart | None = Field(
         None,
-        description="What the column is in the design of a survey, so that estimates and their errors are of the "
-        "population: weight (of how many people a record stands for), stratum, or cluster (the primary sampling unit). "
-        "A weight may be excluded: it is then used inside, and not released.",
+        description="The column's part in the survey design, so that estimates and their errors describe the "
+        "population: weight (the number of people that a record represents), stratum, or cluster (the "
+        "primary sampling unit). A weight may be excluded: it is then used, but not released."
+        "",
     )
     rounding: Step | None = Field(
         None,
@@ -381,7 +382,7 @@ class AttributeTable(PolicyFileTable):
         "the table: estimates of the population are calibrated to them.",
     )
     missing: list[Code] | None = Field(
-        None, description="Codes that stand for a missing value in this column, in place of those of [source]."
+        None, description="Codes for a missing value in this column, in place of those of [source]."
     )
 
 
@@ -436,17 +437,17 @@ class ReleaseTable(PolicyFileTable):
         description="Cut every released table into files of so many rows, and a last one of what remains; of Parquet.",
     )
     accept: list[SingleLineText] = Field(
-        [], description="Ids of statistics derived from the data that may be told, as `plan` prints them."
+        [], description="Ids of statistics derived from the data that may be disclosed, as `plan` prints them."
     )
-    audit_counts: bool = Field(default=False, description="Exact counts of the original may stand in audit/.")
+    audit_counts: bool = Field(default=False, description="Whether audit/ may contain exact counts of the original.")
     described_groups: int = Field(
         1, ge=1, le=1_000_000, description="Groups of fewer people than this are not described among the highest risks."
     )
     csv_formulas: Handling = Field(
         "escape",
-        description="In the CSV files of public/ (data of that format, and the weights beside any), "
+        description="In the CSV files of public/ (data, and weights with data of any format), "
         f"{ESCAPE_CONVENTION}; "
-        "keep leaves it out, and a spreadsheet may run what the data say.",
+        "keep leaves it out, and a spreadsheet may run formulas in the data.",
     )
     require_signatures: int = Field(
         0, ge=0, le=16, description="How many keys must have signed a release, so that `verify` accepts it."
@@ -467,14 +468,17 @@ class ReleaseTable(PolicyFileTable):
     )
     decoders: Literal["published", "withheld"] = Field(
         "published",
-        description="withheld: public/ tells neither the matrices that randomised the data nor any number that they "
-        "follow from, so that analysts can do only what holds without them. It protects nobody: every privacy number "
-        "is of an attacker who has the matrices.",
+        description="withheld: public/ discloses neither the matrices that randomised the data nor any number "
+        "that they "
+        "follow from, so that analysts are limited to analyses that are valid without them. It is not a privacy "
+        "measure: every"
+        " privacy number assumes an attacker who has the matrices."
+        "",
     )
     series: SingleLineText | None = Field(
         None,
-        description="The series that this release belongs to: in all of them a person's value is released alike, "
-        "while it is the same. Needs [ledger], one record a person, and a key of the series.",
+        description="The series of this release. All its releases draw an unchanged value of a person equally. Needs"
+        " [ledger], one record a person, and a key of the series.",
     )
 
 
@@ -499,9 +503,10 @@ class LedgerTable(PolicyFileTable):
     )
     overlap: Literal["any", "nested", "same", "none"] = Field(
         "any",
-        description="How the people of this table stand to those of earlier releases of the population. any: some may "
-        "be in both, with other values. nested: of any two of the tables one holds all people of the other. same: it "
-        "is the same table. none: nobody was released before.",
+        description="The overlap of this table's people with earlier releases of the population. any: some may be "
+        "in both, with other values. nested: of any two tables, one contains all people of the other. "
+        "same: it is the same table. none: no person was released before."
+        "",
     )
     uncomposed: SingleLineText | None = Field(
         None,
@@ -517,8 +522,9 @@ class LedgerTable(PolicyFileTable):
     )
     budget: list[BudgetEntry] = Field(
         [],
-        description="What must hold of all releases together, written as under [[privacy]]; default: every entry of "
-        "[[privacy]].",
+        description="The requirements for all releases together, written as under [[privacy]]; default: every "
+        "entry of [[privacy]]."
+        "",
     )
 
 
@@ -526,15 +532,15 @@ class PolicyFile(PolicyFileTable):
     """A release policy of rrpolicy."""
 
     schema_: Literal[1] = Field(alias="schema", description="The policy language's version.")
-    policy: PolicyTable = Field(PolicyTable(), description="Who answers for the release, and what it is for.")
+    policy: PolicyTable = Field(PolicyTable(), description="Who is responsible for the release, and its purpose.")
     source: SourceTable = Field(SourceTable(), description="Where the table is.")
     attributes: dict[str, AttributeTable] = Field({}, description="Every column of the table.")
-    privacy: list[PrivacyEntry] = Field([], description="What must hold; every entry.")
-    mechanism: MechanismTable = Field(MechanismTable(), description="How it is made to hold.")
+    privacy: list[PrivacyEntry] = Field([], description="The requirements; all must be met.")
+    mechanism: MechanismTable = Field(MechanismTable(), description="The mechanism that meets the requirements.")
     utility: list[UtilityEntry] = Field([], description="What the release must still be good for; every entry.")
-    release: ReleaseTable = Field(ReleaseTable(), description="What is written, and what may be told.")
+    release: ReleaseTable = Field(ReleaseTable(), description="The files written, and the accepted disclosures.")
     context: ContextTable = Field(ContextTable(), description="What people declare of the release.")
-    waivers: list[WaiverEntry] = Field([], description="What may stay as it is for a while, and who lets it.")
+    waivers: list[WaiverEntry] = Field([], description="Temporary exceptions, and who approves them.")
     ledger: LedgerTable | None = Field(None, description="The ledger of releases of the same people.")
     reference: ReferenceTable | None = Field(
         None, description="The population, against which k-map and delta-presence are counted."

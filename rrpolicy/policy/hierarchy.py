@@ -81,7 +81,7 @@ def _levels_from_file(node: Node, domain: Sequence[Value], files: Root) -> list[
     rows = _hierarchy_rows(node, files)
     by_category = {row[0]: row[1:] for row in rows}
     if len(by_category) != len(rows):
-        raise _hierarchy_problem(node, "a category stands in two rows of the hierarchy", "one row a category")
+        raise _hierarchy_problem(node, "a category is in two rows of the hierarchy", "one row a category")
     missing = [value for value in domain if category_text(value) not in by_category]
     if missing:
         raise _hierarchy_problem(
@@ -144,7 +144,7 @@ def _levels_from_policy(node: Node, domain: Sequence[Value]) -> list[tuple[Value
         missing = [value for value in dict.fromkeys(below) if value not in group_of]
         if missing:
             raise _hierarchy_problem(
-                level, f"the level does not say what becomes of {_value_list_text(missing)}", "a group for each"
+                level, f"the level has no group for {_value_list_text(missing)}", "a group for each"
             )
         below = tuple(group_of[value] for value in below)
         levels.append(below)

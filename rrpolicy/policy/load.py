@@ -72,7 +72,7 @@ def _missing_declarations(root: Node, told: Mapping[str, Any], stated: ContextTa
             at = next(node for node in own if node is not None and node.place.file == root.place.file)
             by = items[name]
             message = f"`{name}` is not stated under [{section}], and {by} demands it"
-            example = "a day such as 2027-06-30" if name == "review_by" else "what auditors are to be told"
+            example = "a day such as 2027-06-30" if name == "review_by" else "a reason for auditors"
             yield Problem("RR248", message, at.place, example, f"state `{name}`; it changes no number and no plan")
 
 
@@ -84,7 +84,7 @@ def _disallowed_declarations(root: Node, stated: ContextTable) -> Iterator[Probl
         for item in node.items if isinstance(node.value, list) else [node]:
             if item.value not in allowed:
                 message = f"{short_toml(item.value)} is not allowed as `{name}`"
-                yield Problem("RR249", message, item.place, choices_text(allowed), f"{by.place} says what is allowed")
+                yield Problem("RR249", message, item.place, choices_text(allowed), f"{by.place} lists what is allowed")
 
 
 PLACEHOLDER_MARK = "fill in:"

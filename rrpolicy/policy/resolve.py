@@ -153,19 +153,17 @@ class Resolver:
         if named is not None and source.unit is not None and not by_row:
             attribute = known.get(source.unit)
             if attribute is not None and not attribute.role.dropped:
-                message = f"'{source.unit}' tells units apart and is released: it would link their records to people"
+                message = f"'{source.unit}' distinguishes units and is released: it would link their records to people"
                 self.problems.append(Problem("RR246", message, named.place, expected))
             elif attribute is None and source.other_columns != "excluded":
-                message = f"`unit` names '{source.unit}', which is no attribute of the policy"
+                message = f"`unit` is '{source.unit}', which is not an attribute of the policy"
                 self.problems.append(
                     Problem("RR246", message, named.place, expected, suggest(source.unit, list(known)))
                 )
         elif most is not None and source.max_records > 1:
             identifiers = [a for a in known.values() if a.role is Role.IDENTIFIER]
             if by_row or len(identifiers) != 1:
-                message = (
-                    f"no column tells whose the records are: `max_records = {source.max_records}` cannot be tested"
-                )
+                message = f"no column identifies people: `max_records = {source.max_records}` cannot be tested"
                 hint = 'name it: `unit = "household_id"`, a column with the role identifier or excluded'
                 self.problems.append(Problem("RR246", message, most.place, "`unit`, or exactly one identifier", hint))
 
@@ -173,8 +171,8 @@ class Resolver:
         """Note that a uri contains credentials."""
         if at is not None and isinstance(at.value, str) and _SECRET.search(at.value):
             place = replace(at.place, text="")
-            hint = "let the engine's own configuration hold them; a policy is read by many"
-            self.problems.append(Problem("RR221", "the uri holds credentials", place, "a uri without secrets", hint))
+            hint = "put them into the engine's own configuration; many people read a policy"
+            self.problems.append(Problem("RR221", "the uri contains credentials", place, "a uri without secrets", hint))
 
     def attributes(self) -> dict[str, Attribute | None]:
         """Read [attributes]; an attribute with a problem is None."""
@@ -199,7 +197,7 @@ class Resolver:
             self.problems.append(Problem("RR220", message, node.place, "one quasi-identifier or sensitive attribute"))
         if not found and self.complete and not node.wrong:
             self.problems.append(
-                Problem("RR220", "the policy names no attribute", node.place, "every column of the table")
+                Problem("RR220", "the policy declares no attribute", node.place, "every column of the table")
             )
         return found
 
@@ -212,10 +210,8 @@ class Resolver:
                 at = node.table[attribute.name].get("release_as")
                 place = at.place if at is not None else attribute.place
                 message = f"'{attribute.name}' and '{other.name}' would both be released as '{attribute.release_as}'"
-                hint = "give one of them another `release_as`; capitals alone do not tell columns apart"
-                self.problems.append(
-                    Problem("RR217", message, place, "a name of its own for each released column", hint)
-                )
+                hint = "give one of them another `release_as`; capitals alone do not distinguish columns"
+                self.problems.append(Problem("RR217", message, place, "a distinct name for each released column", hint))
 
     def one_weight(self, weights: Sequence[Attribute], node: Node) -> None:
         """Refuse several weights: it would be undefined which of them an estimate takes."""
@@ -243,7 +239,7 @@ class Resolver:
                 at = self.root.get("attributes", attribute.name, "release_as")
                 message = f"a spreadsheet would take the column name '{attribute.release_as}' for a formula"
                 hint = 'name it otherwise: `release_as = "..."`; or state `csv_formulas = "keep"` under [release]'
-                expected = f"a name that begins with none of {formulas.TOLD}"
+                expected = f"a name that does not begin with any of {formulas.TOLD}"
                 place = at.place if at is not None else attribute.place
                 self.problems.append(Problem("RR253", message, place, expected, hint))
 
@@ -395,7 +391,8 @@ class Resolver:
             for key in strange:
                 at = rest.table.pop(key)
                 message = (
-                    f"unknown key '{key}' in {entry_text(node.place.key)}: {what} '{name.value}' has none of that name"
+                    f"unknown key '{key}' in {entry_text(node.place.key)}: {what} '{name.value}' has no option of "
+                    f"that name"
                 )
                 expected = choices_text(keys) if keys else "no further key: it has no options"
                 hint = home_table_hint(key) or suggest(key, keys)

@@ -53,13 +53,15 @@ GROUP_KNOWLEDGE_NOTE = (
     "What the whole table shows of a group: an attacker who knows that a person belongs to it learns what is usual in "
     "it, whether or not that person took part."
 )
-OTHER_RELEASES = "Other releases of the same people: what several releases tell adds up."
+OTHER_RELEASES = "Other releases of the same people: disclosures of several releases add up."
 EVERY_MODEL = (GROUP_KNOWLEDGE_NOTE, OTHER_RELEASES)
 """The exclusions of every model, unless it states others."""
 MORE_RECORDS = "People with more records in the table than the policy admits."
 MORE_KNOWN = "Attackers who know another sensitive attribute, or more than the released columns that are not sensitive."
-FINDING = "Finding somebody's record: what a class tells of the sensitive attribute is limited, not who is in it."
-WHOLE_RELEASE = "What the distribution of the whole release tells of everybody."
+FINDING = (
+    "Finding a person's record: the model limits what a class reveals about the sensitive attribute, not who is in it."
+)
+WHOLE_RELEASE = "Inference about every person from the distribution of the whole release."
 SHARED_VALUE_NOTE = (
     "What a class has in common: if all have one sensitive value, it is known of each. l-diversity limits that."
 )
@@ -388,12 +390,12 @@ def refuse_layout(
 def subgroup_obstacle(requirement: Requirement, known: Collection[str], why: str) -> str | None:
     """Return that `where` names attributes that are not known, in a sentence that ends with `why`; None if not."""
     others = [name for name in requirement.where if name not in known]
-    return f"`where` names {', '.join(others)}, {why}" if others else None
+    return f"`where` contains {', '.join(others)}, {why}" if others else None
 
 
 def unreadable_axes_reason(axes: Sequence[type[Axis]]) -> str | None:
     """Return why disclosure through some axes is unknown: neither `Transition` nor `Posterior`; None if it is known."""
     for axis in axes:
         if not lists_values(axis) and not hasattr(axis, "expected_posterior"):
-            return f"'{axis.kind}' axes list no released values, and do not tell how surely one is read back"
+            return f"'{axis.kind}' axes list no released values and no probability of inferring the original"
     return None

@@ -71,6 +71,6 @@ def largest_unit(original: Original | int) -> tuple[Companion, ...]:
     if units is None or isinstance(original, int):
         return ()
     meaning = (
-        f"the most records of any unit of protection; '{original.policy.unit}' tells units apart, and none lacks it"
+        f"the most records of any unit of protection; '{original.policy.unit}' distinguishes units, and none lacks it"
     )
     return (Companion(MAX_RECORDS_NAME, Measure(float(max(units.sizes, default=0))), Basis.ORIGINAL, meaning),)

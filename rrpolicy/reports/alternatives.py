@@ -218,7 +218,7 @@ def _alternative_row(
         error=None if error is None or one.error is None else error.told(one.error),
         problems=(
             *(text.partition(";")[0] for text in one.problems),
-            *(f"falls short of what the first one asks: {text}" for text in one.unmet),
+            *(f"does not meet the requirements of the first one: {text}" for text in one.unmet),
         ),
         protection=tuple(guess_sentences(one.protection)),
         unchanged=one.unchanged,

@@ -12,7 +12,7 @@ from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.reports.decision import decision_summary
 from rrpolicy.reports.key_figures import NOT_MEASURED, READING_TITLE, UNMEASURED_SUFFIX
 
-FAILED = "The adversarial test failed: these files are not what the findings speak of. Do not publish them."
+FAILED = "The adversarial test failed: the findings do not describe these files. Do not publish them."
 """Prefix of the decision if the result of an attack differs from the prediction."""
 
 TESTED = "In the adversarial test, "
@@ -62,7 +62,7 @@ def _attack_success_text(attack: AttackResult) -> str:
     """Return a sentence on an attack's success in reading, compared with reading without the release."""
     right, blind = (_successes_text(number or 0.0, attack) for number in (attack.successes, attack.without))
     beside = f"without the release {blind}: an average, not the largest chance of anybody"
-    return f"{TESTED}the attacker reads `{attack.of}` rightly from {right} records, {beside}."
+    return f"{TESTED}the attacker infers `{attack.of}` rightly for {right} records, {beside}."
 
 
 def attack_rows(found: AttackReport) -> tuple[AttackRow, ...]:

@@ -36,14 +36,14 @@ WIDEST = 48
 MOST_NAMED = 6
 """Maximum number of randomised columns, beyond the sensitive ones, whose true values a sentence lists."""
 TREATMENT: Mapping[type[Decoder], str] = {
-    IdentityDecoder: "released as it is",
+    IdentityDecoder: "released unchanged",
     RetentionDecoder: "randomised: kept, or replaced by another category, each equally likely",
     MatrixDecoder: "randomised by a transition matrix",
-    AdditionDecoder: "released as a set of categories that holds the original one",
+    AdditionDecoder: "released as a set of categories, including the original one",
     AnatomyDecoder: "released in groups of records",
     WithheldDecoder: "randomised by a transition matrix that the publisher withholds",
 }
-SILENT = "released as the set of all categories, which says nothing"
+SILENT = "released as the set of all categories, without information"
 UNCHANGED, PARTLY_GENERALISED, GENERALISED = "unchanged", "generalised in part", "generalised"
 KINDS: Mapping[type[Decoder], str] = {
     RetentionDecoder: "randomised",
@@ -55,15 +55,15 @@ KINDS: Mapping[type[Decoder], str] = {
 TOGETHER = "randomised together: a combination is kept, or replaced by another one, each equally likely"
 TOGETHER_BLOCKS = "randomised together inside blocks: a combination is kept, or replaced by another one of its block"
 BLOCKS = "randomised inside blocks: kept, or replaced by another category of its block"
-KEPT = "released as it is: nothing is ever exchanged"
-CARRIED = "released as it is; it has no list of categories"
-AS_THEY_ARE = "as they are"
+KEPT = "released unchanged: nothing is ever exchanged"
+CARRIED = "released unchanged; it has no list of categories"
+AS_THEY_ARE = "unchanged"
 DESIGN: Mapping[DesignPart, str] = {
     "weight": "survey weight",
     "stratum": "stratum of the survey",
     "cluster": "cluster of the survey",
 }
-NOT_STATED = "stands in the release's description; how it was chosen is not published"
+NOT_STATED = "is in the release's description; how it was chosen is not published"
 
 
 def attribute_panels(manifest: Manifest, origins: Mapping[str, Origin]) -> tuple[AttributePanel, ...]:
@@ -155,7 +155,7 @@ def _change_text(decoder: Decoder | None, name: str) -> str:
             labels = f"{figure(len(own) or 1)} label{'s' if len(own) > 1 else ''}"
             told = f"coarser: {labels} for {figure(categories)} categories"
             if own and max(own) == 1:
-                told = "as they are, or suppressed"
+                told = "unchanged, or suppressed"
         case AdditionDecoder(set_size=size, labels=labels):
             told = f"in sets of {figure(size)} of {figure(len(labels))}"
         case AnatomyDecoder(size=size):
@@ -260,7 +260,7 @@ def _generalisation_text(decoder: RecodeDecoder, name: str) -> str:
     labels = decoder.released[decoder.attributes.index(name)]
     all_of_them = [category_text(label) for label, size in zip(labels, sizes, strict=True) if size == categories]
     if kind == PARTLY_GENERALISED:
-        return f"released as it is, or as {' or '.join(all_of_them)}, which stands for every category"
+        return f"released unchanged, or as {' or '.join(all_of_them)}, which represents every category"
     also = "".join(f"; {label} for every one" for label in all_of_them)
     return f"generalised: {figure(len(own))} labels, none for more than {figure(max(own))} categories{also}"
 

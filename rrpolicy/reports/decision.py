@@ -47,7 +47,7 @@ def decision_summary(findings: Sequence[FindingRow], utility: Sequence[UtilityRo
     if failing:
         return False, f"{some_words(len(failing), len(asked), VERDICT_WORDS[Verdict.FAILED])}: {'; '.join(failing)}."
     if not privacy:
-        return False, "The policy asks for nothing: no privacy requirement was stated."
+        return False, "The policy contains no privacy requirement."
     condition = f", {CONDITION}" if any(row.given for row in findings) else ""
     waived = sum(row.waived is not None for row in utility)
     let_be = f" {counted(waived, 'utility requirement')} {'is' if waived == 1 else 'are'} not met and waived."
@@ -155,7 +155,7 @@ def _uninformative_set_points(decoders: Sequence[Decoder]) -> Iterator[str]:
     for decoder in decoders:
         if isinstance(decoder, AdditionDecoder) and decoder.silent:
             names = ", ".join(f"'{column}'" for column in decoder.columns)
-            yield f"{names}: every set holds all values, and nothing can be estimated"
+            yield f"{names}: every set contains all values, and nothing can be estimated"
 
 
 def _assumption_points(given: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -163,4 +163,4 @@ def _assumption_points(given: Sequence[Sequence[str]]) -> Iterator[str]:
     if conditional:
         ids = shortened_names(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
-        yield f"{figure(len(conditional))} {told} met only given what the description tells of the table: {ids}"
+        yield f"{figure(len(conditional))} {told} met only given the statistics of the table in the description: {ids}"

@@ -23,7 +23,7 @@ from rrpolicy.privacy.model import EVERY_MODEL
 from rrpolicy.report import CompanionRow, Fact, FindingRow, Histogram, LimitLine, UtilityRow
 from rrpolicy.wording import COMPANION_DIGITS, limit_direction, margin_text, measure_words, used_share_of_limit
 
-UNKNOWN = ("This model comes from a plugin that does not say what it leaves open; ask its author.", *EVERY_MODEL)
+UNKNOWN = ("The plugin of this model does not state its limits; contact its author.", *EVERY_MODEL)
 
 
 def model_caveats(model: str, offered: Mapping[str, object]) -> tuple[str, ...]:

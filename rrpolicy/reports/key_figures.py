@@ -101,7 +101,7 @@ def _risk_candidates(findings: Iterable[Finding]) -> Iterator[LargestRisk]:
         given = bool(finding.given)
         if finding.chance_of is not None and finding.achieved is not None:
             of = next((c.of for c in finding.companions if c.of), "") if finding.chance_of is Risk.READING else ""
-            who = f"The chance of somebody who {finding.adversary}"
+            who = f"The success probability of an attacker who {finding.adversary}"
             certain = (o.measure for o in finding.companions if o.certain_of is finding.chance_of)
             people, limited = next(certain, None), finding.limit is not None
             by = _linking_condition(finding.chance_of, finding.model)
@@ -216,7 +216,7 @@ def _reading_tile(
     name = READING_TITLE
     sensitive = {a.name: a.release_as or a.name for a in attributes if a.role is Role.SENSITIVE}
     if not sensitive:
-        return Tile(name, "none released", "The policy names no released column as sensitive.", "", "plain")
+        return Tile(name, "none released", "The policy declares no released column as sensitive.", "", "plain")
     told = {c.of: c for c in found if c.risk is Risk.READING}
     known = [c for c in told.values() if any(a in c.of.split(" x ") for a in sensitive)]
     exact = [a.name for a in kept if not any(a.name in c.of.split(" x ") for c in known)]
@@ -263,7 +263,10 @@ def _joined_names(names: Iterable[str]) -> str:
 
 def _unlimited_sentence(names: Sequence[str], released: Mapping[str, str]) -> str:
     told = _joined_names(released[name] for name in names)
-    return f"{told} {_is_or_are(names)} released unmodified: an attacker who knows which record is a person's reads it."
+    return (
+        f"{told} {_is_or_are(names)} released unmodified: an attacker who knows which record belongs "
+        f"to the person reads it."
+    )
 
 
 def _is_or_are(names: Sequence[str]) -> str:

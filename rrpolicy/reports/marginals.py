@@ -42,7 +42,7 @@ MOST = 200
 """Maximum number of categories of an attribute that are shown; the rarest of the release are omitted."""
 WIDEST = 5_000
 """Maximum number of categories of a marginal that is reconstructed for the page."""
-SETS = "Released as sets: the released share is that of the records whose set holds the category."
+SETS = "Released as sets: the released share is the share of records whose set contains the category."
 GROUPS = "Released by groups of records: exact for all records together, not for some of them."
 DIGITS = 3
 """Decimals of original shares (0.1 %) unless the policy allows exact counts in audit/."""

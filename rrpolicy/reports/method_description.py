@@ -30,36 +30,36 @@ if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
     from rrpolicy.manifest.manifest import Manifest, ReleasedAttribute
 
-EXACT = (
-    "Values are released as they are: every one is exact. An attacker who finds the row of a person reads them there."
-)
+EXACT = "Values are released unchanged: every one is exact. An attacker who finds a person's row reads them."
 COARSER = (
-    "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
-    "Of the categories inside a label only bounds are known."
+    "Nothing was changed at random: a value is exact but coarser, a label for one category or several. "
+    "For the categories inside a label only bounds are known."
 )
 COARSER_OR_HIDDEN = (
-    "Nothing was changed at random: a value is exact but coarser, a label that stands for one category or for several. "
-    "Records may have a label that stands for every category."
+    "Nothing was changed at random: a value is exact but coarser, a label for one category or several. "
+    "Records may have a label for all categories."
 )
 HIDDEN = (
-    "A value is exact, or it is hidden: released as a label that stands for every category. Records with hidden values "
-    "are no random sample, so that results without them are biased."
+    "A value is exact, or it is hidden: released as a label for all categories. Records with hidden values are "
+    "not a random sample, so results without them are biased."
 )
 DEALT = (
     "Published apart from the records, by groups of at least {size}: a record is known to have one of the values of "
     "its group. Which value of a group belongs to which record was left to chance and is not released."
 )
 SETS = (
-    "Released as a set of {size} values: the true one and {more} drawn at random. A set always holds the true value, "
-    "and rules out for certain the {others} that it does not hold."
+    "Released as a set of {size} values: the true one and {more} drawn at random. A set always contains the true "
+    "value, and excludes with certainty the"
+    " {others} that it does not hold."
 )
-SILENT = "Released as the set of all values. It shows nothing of the record, and nothing can be estimated of it."
+SILENT = "Released as the set of all values. It shows nothing of the record, and nothing can be estimated for it."
 WITHHELD = (
     "Each value was kept or replaced at random, with probabilities that the publisher withholds. Counts cannot be "
-    "corrected; withholding protects nobody, as every requirement is held against somebody who has the probabilities."
+    "corrected. Withholding is not a privacy measure: every requirement assumes an attacker who has the "
+    "probabilities."
 )
 ROW = "No single row can be taken at its word; estimates are right on average."
-NOTHING = "The released values say nothing of the original ones, and nothing can be estimated."
+NOTHING = "The released values reveal nothing about the original ones, and nothing can be estimated."
 
 TEST = "This was drawn from a test's seed that anybody can know: it protects nobody."
 COLLECTED = "each record was randomised on the person's own machine before it was sent, and there is no original table"
@@ -91,7 +91,7 @@ def protection_headline(manifest: Manifest) -> str:
     for each in (done := _column_treatments(manifest)):
         alike.setdefault(each.how, []).extend(each.columns)
     if not alike:
-        return "Every value is released as it is: nothing was changed."
+        return "Every value is released unchanged: nothing was changed."
     called = _ColumnNaming(manifest.attributes)
     said = [called.so(columns, how) for how, columns in alike.items()]
     exact = _exact_column_names(manifest, done)
@@ -175,10 +175,10 @@ def _decoder_treatments(decoder: Decoder) -> Iterator[tuple[Sequence[str], str, 
             )
         case AdditionDecoder(set_size=size, labels=labels) if decoder.drawn:
             if decoder.silent:
-                yield decoder.columns, "released as sets that say nothing", SILENT
+                yield decoder.columns, "released as sets that reveal nothing", SILENT
                 return
             told = SETS.format(size=figure(size), more=figure(size - 1), others=figure(len(labels) - size))
-            yield decoder.columns, f"released as sets of {figure(size)} values that hold the true one", told
+            yield decoder.columns, f"released as sets of {figure(size)} values that contain the true one", told
         case RetentionDecoder() if decoder.drawn:
             yield decoder.columns, PUBLISHED, _retention_text(decoder)
         case MatrixDecoder() if decoder.drawn:

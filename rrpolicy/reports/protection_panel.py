@@ -95,8 +95,9 @@ def _reading_row(ladder: ColumnInference) -> RiskRow:
     told = (
         f"Of 100 values of `{ladder.of}` an attacker guesses {out_of_hundred(overall.value)} rightly from overall "
         f"shares, {out_of_hundred(statistics.value)} from statistics of people with the same quasi-identifiers, and "
-        f"{standing_words(person, out_of_hundred)} with the released records. If he knows which record is "
-        f"the person's: {standing_words(record, out_of_hundred)}."
+        f"{standing_words(person, out_of_hundred)} with the released records. If the attacker knows the person's "
+        f"record:"
+        f" {standing_words(record, out_of_hundred)}."
     )
     before, most = ladder.statistics.worst, ladder.person.worst
     worst = (

@@ -35,15 +35,15 @@ class CountingMethod(StrEnum):
     """Method of counting records by a column; the value is its sentence."""
 
     EXACT = "Count rows: exact."
-    NUMBERS = "Use the values as they are: exact."
+    NUMBERS = "Use the values directly: they are exact."
     LABELS = "Count rows by label: exact. Categories inside a label: estimates, with bounds that are certain."
     ESTIMATES = "Use estimates: a row counts with its weight."
-    SETS = "Use estimates: a row counts, with its weight, for each value that its set holds."
+    SETS = "Use estimates: a row counts, with its weight, for each value in its set."
     GROUPS = (
         "By itself exact: add up the counts of its table. With other columns: estimates, with bounds that are certain."
     )
     WITHHELD = "Do not count: values are randomised, and what would undo it is withheld."
-    NOTHING = "Do not count: the released values say nothing of the original ones."
+    NOTHING = "Do not count: the released values reveal nothing about the original ones."
 
     @property
     def rows(self) -> bool:
@@ -141,7 +141,7 @@ PAGE = "report.html"
 FILE_TEXT: Mapping[str, str] = {
     "README.md": "how to count, in words, with SQL and R",
     "estimate.sql": "tables to begin with, in SQL for DuckDB",
-    "questionnaire.json": "what was asked, how answers were randomised, and what people were promised",
+    "questionnaire.json": "the questions, how answers were randomised, and the guarantees given to people",
     "datapackage.json": "the columns and their categories, for tools (Frictionless)",
     "croissant.json": "the same for catalogues and machine learning (Croissant)",
     "dpv.jsonld": "purpose, recipients, measures and risks, for tools (Data Privacy Vocabulary)",
@@ -304,8 +304,8 @@ def _example_columns(release: Release, countings: Mapping[str, CountingMethod]) 
 
 
 SERIES = (
-    "It is one of a series: in all of its releases, a value of a person that has not changed is released alike, so "
-    "that differences between releases are more certain."
+    "It belongs to a series: all its releases draw an unchanged value of a person equally, so differences between "
+    "releases are more certain."
 )
 INTRODUCTION_KEYS = ("licence", "recipients", "release_model")
 

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 EXACT_DRAW = "exact: no probability is rounded"
 COLLECTED_NOTE = (
-    f"{COLLECTED}; what is said of linking (k) holds against an attacker who does not know who sent which record"
+    f"{COLLECTED}; the linking guarantee (k) applies to an attacker who does not know who sent which record"
 )
 WITHHELD_NOTE = (
-    "withheld from the public, with every number that they follow from; that protects nobody: each requirement is "
-    "held against somebody who has them"
+    "withheld from the public, with every number from which they follow. This is not a privacy measure: each "
+    "requirement assumes an attacker who has them"
 )
 NOTHING_DRAWN = "nothing was drawn at random"
 POLICY = "policy.toml"

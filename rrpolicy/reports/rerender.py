@@ -137,7 +137,7 @@ def _page_report(page: Page, public: Path, audit: Path | None, registry: Registr
         raise PolicyError(
             Problem(
                 "RR259",
-                f"there is no audit/report.json beside {public}",
+                f"there is no audit/report.json next to {public}",
                 hint="the public folder alone gives the public page: --page public",
             )
         )
@@ -162,7 +162,7 @@ def _channel_sections(manifest: Manifest, registry: Registry) -> tuple[Section, 
         channel = channel_from_json(manifest.channel, registry.kinds)
     except MissingNameError as error:
         flags = " or ".join(f"--plugin {name}" for name in manifest.made_with("rrpolicy_channels"))
-        log.warning("the page lacks what the %s '%s' tells; %s loads it", error.what, error.name, flags or "an update")
+        log.warning("the page lacks what the %s '%s' shows; %s loads it", error.what, error.name, flags or "an update")
         return ()
     return channel.sections(manifest.records, None)
 

@@ -82,7 +82,7 @@ def write_new(folder: Path, files: Mapping[str, Callable[[Path], object]]) -> tu
         raise RefusedError(
             Problem(
                 "RR411",
-                f"'{folder}' already holds {', '.join(there)}",
+                f"'{folder}' already contains {', '.join(there)}",
                 expected="a folder without these files",
                 hint="name another folder; nothing is ever overwritten",
             )

@@ -34,7 +34,7 @@ def _require_regular(mode: int) -> None:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
 
 
 MOST_BYTES = 1 << 28
@@ -83,7 +83,7 @@ def read_object(content: bytes, name: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise UnreadableError(f"{name} cannot be read as JSON") from error
     if not isinstance(document, dict):
-        raise UnreadableError(f"{name} does not hold a JSON object")
+        raise UnreadableError(f"{name} does not contain a JSON object")
     return document
 
 
@@ -123,7 +123,7 @@ def _shallow(document: Any) -> None:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise UnreadableError("a key stands twice")
+        raise UnreadableError("a key appears twice")
     return document
 
 

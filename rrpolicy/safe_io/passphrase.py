@@ -26,7 +26,9 @@ def read_passphrase(variable: str, what: str, *, new: bool = False) -> bytes:
     told = os.environ.get(variable)
     if told is None:
         if not sys.stdin.isatty():
-            raise NoPassphraseError(f"{what} needs a passphrase, and there is nobody to be asked: set {variable}")
+            raise NoPassphraseError(
+                f"{what} needs a passphrase, and there is no terminal to type it in: set {variable}"
+            )
         told = getpass.getpass(f"Passphrase of {what}: ")
         if new and getpass.getpass("The same again: ") != told:
             raise NoPassphraseError("the two passphrases differ; nothing was written")

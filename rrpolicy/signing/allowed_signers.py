@@ -103,7 +103,7 @@ def read_signers(path: Path, day: date) -> AllowedSigners:
         key = _read_key(entry.key)
         if key is None:
             expected = "the line between the first and the last of FILE.pub, as `rrpolicy keys new` writes it"
-            problems.append(Problem("RR250", f"the key of {entry.name} is no public Ed25519 key", place, expected))
+            problems.append(Problem("RR250", f"the key of {entry.name} is not a public Ed25519 key", place, expected))
             continue
         if owners.setdefault(key.keyid, entry.name) != entry.name:
             message = f"{owners[key.keyid]} and {entry.name} have one key"

@@ -72,17 +72,17 @@ def read_envelope(path: Path) -> SignedEnvelope:
 
     document = read_document(path, most=MAX_ENVELOPE_BYTES)
     if document.keys() != {"payload", "payloadType", "signatures"} or document["payloadType"] != PAYLOAD:
-        raise UnreadableError(f"{path.name} is no envelope of an in-toto statement")
+        raise UnreadableError(f"{path.name} is not an envelope of an in-toto statement")
     if not _well_formed_signatures(document["signatures"]) or not isinstance(document["payload"], str):
-        raise UnreadableError(f"{path.name} holds signatures that are none")
+        raise UnreadableError(f"{path.name} contains invalid signatures")
     try:
         envelope = Envelope.from_dict(deepcopy(document))  # it modifies its argument
         statement = json.loads(envelope.payload)
         spelled = canonical(statement) == envelope.payload and envelope.to_dict() == document
     except (ValueError, KeyError, TypeError, RecursionError, Error) as error:
-        raise UnreadableError(f"{path.name} is no envelope that can be read") from error
+        raise UnreadableError(f"{path.name} is not an envelope that can be read") from error
     if not spelled or not isinstance(statement, dict):
-        raise UnreadableError(f"{path.name} does not hold a statement in its one spelling")
+        raise UnreadableError(f"{path.name} does not contain a statement in its one spelling")
     return SignedEnvelope(envelope.payload, statement, tuple(envelope.signatures), envelope)
 
 

@@ -82,7 +82,7 @@ def verify_signatures(
     if needed and not unsigned:
         count = max(len(by), len(held.people))
         failure = (
-            f"the release must be signed by {needed} keys that the verifier names with --signed-by or --signers; "
+            f"the release must be signed by {needed} keys that the verifier gives with --signed-by or --signers; "
             f"{count} of {needed} are"
         )
         gathered.check("signatures that the release requires", count >= needed, UNSIGNED_CODE, failure)
@@ -126,7 +126,7 @@ def _check_roles(
         if not roles or (who is approvals and manifest.withholds):
             continue
         said = " and ".join(roles)
-        failure = f"the release must be {name.split()[0]} as {said}: name the file of allowed signers with --signers"
+        failure = f"the release must be {name.split()[0]} as {said}: give the file of allowed signers with --signers"
         failure = failure if allowed is None else f"the release is not {name.split()[0]} as {said}: {who.why(roles)}"
         gathered.check(name, not who.lacking(roles), UNSIGNED_CODE, failure)
 
@@ -223,7 +223,7 @@ def _read_statements(gathered: _StatementFindings, folder: Path, public: Path, m
     for path in sorted(folder.iterdir()):
         name = f"{ATTESTATIONS_FOLDER}/{path.name}"
         known = path.name.endswith(SUFFIX) and not path.name.startswith(".")
-        if not gathered.check(f"{name}: belongs", known, FOREIGN_STATEMENT, f"{name} is no statement of a release"):
+        if not gathered.check(f"{name}: belongs", known, FOREIGN_STATEMENT, f"{name} is not a statement of a release"):
             continue
         try:
             envelope = read_envelope(path)
@@ -251,12 +251,12 @@ def _check_statement(
             gathered.approval = envelope
     elif file == RECALLED:
         why = _recall_reason(envelope, public)
-        failure = f"{name} is no notice of this release"
+        failure = f"{name} is not a notice of this release"
         if gathered.check(f"{name}: of this release", why is not None, FOREIGN_STATEMENT, failure):
             gathered.check("in use: not recalled", False, "RR133", f"the release was recalled: {why}")  # noqa: FBT003 it fails
     else:
         same = _is_verification_result(envelope, public)
-        failure = f"{name} is no verification of this release"
+        failure = f"{name} is not a verification of this release"
         if gathered.check(f"{name}: of this release", same, FOREIGN_STATEMENT, failure):
             gathered.results[file] = envelope
 
@@ -349,5 +349,5 @@ def _require_signatures(policy: Policy, file: Path, found: SignedEnvelope, day: 
 
 
 def _not_approved_error(policy: Policy, why: str, file: Path) -> RefusedError:
-    hint = f"who approves it, as it stands now, signs it: `rrpolicy sign {file} --key FILE`"
+    hint = f"who approves it, in its present state, signs it: `rrpolicy sign {file} --key FILE`"
     return RefusedError(Problem("RR417", f"the policy '{policy.name}' {why}", policy.place("release"), hint=hint))

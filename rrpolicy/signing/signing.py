@@ -73,10 +73,12 @@ def sign(bundle: Path, signer: CryptoSigner, *, plugins: tuple[str, ...] = ()) -
         file = folder / RELEASE
         before = _read(file) if os.path.lexists(file) else new_envelope(payload)
         if before.payload != payload:
-            raise _signing_error(f"{file} is the statement of something else", "move it away, and ask who put it there")
+            raise _signing_error(
+                f"{file} is the statement of something else", "move it away, and find out who put it there"
+            )
         keyid = signer.public_key.keyid
         if keyid in before.keyids:
-            raise _signing_error(f"this key has signed {bundle} already", "sign with another key, or leave it as it is")
+            raise _signing_error(f"this key has signed {bundle} already", "sign with another key, or keep it unchanged")
         others = before.keyids
         _replace_file(file, add_signature(before, signer).written())
     return Signature(file, keyid, others, read_release(bundle / "public").require_signatures)
@@ -119,10 +121,12 @@ def sign_policy(policy: Policy, file: Path, signer: CryptoSigner) -> Signature:
     with lock_for_signing(file.parent):
         before = _read(place) if os.path.lexists(place) else new_envelope(payload)
         if before.statement.get("predicateType") != APPROVAL:
-            raise _signing_error(f"{place} is no approval of a policy", "move it away, and ask who put it there")
+            raise _signing_error(
+                f"{place} is not an approval of a policy", "move it away, and find out who put it there"
+            )
         before = before if before.payload == payload else new_envelope(payload)
         if keyid in before.keyids:
-            raise _signing_error(f"this key has approved {file} already", "leave it as it is")
+            raise _signing_error(f"this key has approved {file} already", "keep it unchanged")
         others = before.keyids
         _replace_file(place, add_signature(before, signer).written())
     return Signature(place, keyid, others)
@@ -142,7 +146,7 @@ def sign_recall(bundle: Path, reason: str, signer: CryptoSigner, now: datetime) 
     with _lock_statements(bundle) as folder:
         file = folder / RECALLED
         if os.path.lexists(file):
-            raise _signing_error(f"{bundle} was recalled already: {file}", "leave it as it is")
+            raise _signing_error(f"{bundle} was recalled already: {file}", "keep it unchanged")
         _replace_file(file, add_signature(new_envelope(payload), signer).written())
     return Signature(file, signer.public_key.keyid)
 
@@ -179,7 +183,7 @@ def _read(file: Path) -> SignedEnvelope:
     try:
         return read_envelope(file)
     except UnreadableError as error:
-        raise _signing_error(f"{file}: {error}", "move it away, and ask who put it there") from error
+        raise _signing_error(f"{file}: {error}", "move it away, and find out who put it there") from error
 
 
 def _replace_file(file: Path, content: bytes) -> None:

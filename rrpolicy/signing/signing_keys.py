@@ -102,14 +102,18 @@ def read_signer(path: Path, secret: bytes | None = None) -> CryptoSigner:
 
     content = _read_key_file(path)
     if stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise _key_error(f"{path} may be read by others than its owner", f"chmod 600 {path}; and ask who has read it")
+        raise _key_error(
+            f"{path} may be read by others than its owner", f"chmod 600 {path}; and find out who has read it"
+        )
     encrypted = b"ENCRYPTED" in content.partition(b"\n")[0]
     try:
         key = load_pem_private_key(content, (secret or signing_passphrase()) if encrypted else None)
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
-        raise _key_error(f"{path} cannot be opened: it is no signing key, or the passphrase is another one") from error
+        raise _key_error(
+            f"{path} cannot be opened: it is not a signing key, or the passphrase is another one"
+        ) from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise _key_error(f"{path} is no Ed25519 key")
+        raise _key_error(f"{path} is not an Ed25519 key")
     return CryptoSigner(key)
 
 
@@ -117,7 +121,7 @@ def read_public(path: Path) -> SSlibKey:
     """Read a public key to verify with (RR430 if it is not such a key)."""
     key = parse_public_key(_read_key_file(path))
     if key is None:
-        raise _key_error(f"{path} is no public Ed25519 key")
+        raise _key_error(f"{path} is not a public Ed25519 key")
     return key
 
 
@@ -175,6 +179,6 @@ def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
 
 
 def _key_error(
-    message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub beside it"
+    message: str, hint: str = "`rrpolicy keys new FILE` makes a key, and FILE.pub next to it"
 ) -> RefusedError:
     return RefusedError(Problem("RR430", message, hint=hint))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Counts
     from rrpolicy.source.original import TableOriginal
 
-HINT = "its columns have the names and the categories of the policy; a view in a database can give it these"
+HINT = "its columns need the names and the categories of the policy; a view in a database can provide them"
 
 
 def reference_policy(policy: Policy) -> Policy | None:

@@ -70,14 +70,14 @@ class SamplingUnits(Struct, frozen=True):
             )
         if self.shared:
             yield (
-                f"{_plural_count(self.shared, 'name of a cluster stands', 'names of clusters stand')} in several "
-                f"strata, with {_plural_count(self.shared_records, 'record', 'records')}: each is taken for another "
-                "cluster in each stratum"
+                f"{_plural_count(self.shared, 'name of a cluster occurs', 'names of clusters occur')} in several "
+                f"strata, with {_plural_count(self.shared_records, 'record', 'records')}: each counts as a "
+                f"separate cluster in each stratum"
             )
         if self.single:
             yield (
-                f"each of {self.single:,} records is a cluster of its own: stratum and cluster together identify "
-                "every record; leave the clusters out, and each record is taken for a sampling unit"
+                f"each of {self.single:,} records is a separate cluster: stratum and cluster together identify "
+                "every record; leave the clusters out, so that each record is a sampling unit"
             )
 
 

@@ -62,7 +62,7 @@ def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Proble
             "RR311",
             f"the table has no column '{attribute.name}'",
             attribute.place,
-            "a column of this name, upper and lower case told apart",
+            "a column of this name, case-sensitive",
             f"did you mean {close[0]!r}?" if close else "take the attribute out, or open another table",
         )
 
@@ -73,7 +73,7 @@ def _count_column_hint(policy: Policy, extra: Sequence[str], columns: Mapping[st
         return ""
     (name,) = extra
     return (
-        f"; if it says how many records each row stands for, `multiplicity = {toml_value(name)}` under [source], or "
+        f"; if it contains the number of records of each row, `multiplicity = {toml_value(name)}` under [source], or "
         f"counts:{name}: before the table's own name"
     )
 
@@ -117,10 +117,10 @@ def _observed_domain_problems(attribute: Attribute, values: Sequence[Value | Non
     if any(isinstance(v, float) and math.isinf(v) for v in values):
         yield Problem(
             "RR315",
-            f"'{attribute.name}' holds infinite numbers",
+            f"'{attribute.name}' contains infinite numbers",
             attribute.place,
             "finite numbers",
-            "use `bins` that end in inf, or mend the table",
+            "use `bins` that end in inf, or correct the table",
         )
 
 
@@ -133,7 +133,7 @@ def _observed_hierarchy(attribute: Attribute, known: tuple[Value, ...]) -> tuple
         lacking = sum(restrict_levels(attribute.hierarchy, [value]) is None for value in known)
         values = "1 value" if lacking == 1 else f"{lacking:,} values"
         message = f"the table has {values} of '{attribute.name}' that its hierarchy does not list"
-        expected = "a hierarchy that says of every value, and of the category of nulls, what becomes of it"
+        expected = "a hierarchy that has a group for every value and for the category of nulls"
         hint = "add what is missing, or declare the domain, with `outside`"
         raise DataError(Problem("RR336", message, attribute.place, expected, hint))
     return levels
@@ -160,7 +160,7 @@ def _null_problem(attribute: Attribute, records: int | None) -> Problem:
     several = "some records have" if records is None else _records_have_text(records)
     message = f"{several} no value of '{attribute.name}' (null, or NaN)"
     hint = (
-        "mend the table; give each record of no known cluster one of its own"
+        "correct the table; give each record without a known cluster its own cluster"
         if attribute.design == "cluster"
         else '`nulls = "Unknown"` makes them a category'
     )
@@ -208,15 +208,15 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
     """Yield a problem if a carried column, or a weight that is kept inside, contains invalid values."""
     if nulls and attribute.design == "weight":
         message = f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is a weight"
-        hint = "mend the table; a weight of 0 leaves a record out of every estimate of the population"
+        hint = "correct the table; a weight of 0 leaves a record out of every estimate of the population"
         yield Problem("RR314", message, attribute.place, "a weight in every record", hint)
     elif nulls and attribute.nulls is None:
         yield Problem(
             "RR314",
-            f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is released as it is",
+            f"{_records_have_text(nulls)} no value of '{attribute.name}' (null, or NaN), which is released unchanged",
             attribute.place,
             "no nulls",
-            "mend the table; every record has a stratum and a cluster"
+            "correct the table; every record has a stratum and a cluster"
             if attribute.design
             else '`nulls = "keep"` releases them as nulls',
         )
@@ -227,15 +227,15 @@ def check_carried(attribute: Attribute, nulls: int, infinite: int) -> Iterator[P
             "weight",
             attribute.place,
             f"numbers from 0 to {plain_number(MAX_WEIGHT, 0)}",
-            "mend the table; weights that were calibrated below 0 stand for no people",
+            "correct the table; a weight below 0 represents no people",
         )
     elif infinite:
         yield Problem(
             "RR315",
-            f"{_records_have_text(infinite)} an infinite '{attribute.name}', which is released as it is",
+            f"{_records_have_text(infinite)} an infinite '{attribute.name}', which is released unchanged",
             attribute.place,
             "finite numbers",
-            "mend the table, or use `bins` that end in inf",
+            "correct the table, or use `bins` that end in inf",
         )
 
 
@@ -248,7 +248,7 @@ def check_weight(attribute: Attribute, kind: str) -> Iterator[Problem]:
     else:
         sizes = family(kind) in {TypeFamily.INTEGER, TypeFamily.REAL}
     if not sizes:
-        message = f"'{attribute.name}' is a weight, and holds something else than numbers that are not negative"
+        message = f"'{attribute.name}' is a weight, and contains values other than numbers of at least 0"
         hint = "take `design` out, or read the column as numbers in a view of the table"
         yield Problem("RR144", message, attribute.place, "finite numbers that are not negative", hint)
 
@@ -257,11 +257,13 @@ def check_weight_rounding(attribute: Attribute, unlike: int) -> Iterator[Problem
     """Yield a problem if an engine did not round a weight that is to be rounded."""
     if unlike and attribute.rounding is not None:
         message = (
-            f"{_records_have_text(unlike)} a '{attribute.name}' that is no multiple of "
+            f"{_records_have_text(unlike)} a '{attribute.name}' that is not a multiple of "
             f"{plain_number(attribute.rounding)}: the engine that read the table did not round it"
         )
         hint = "report it to the engine's authors, or round the weights in a view of the table"
-        yield Problem("RR148", message, attribute.place, "an engine that rounds weights as its `reading` says", hint)
+        yield Problem(
+            "RR148", message, attribute.place, "an engine that rounds weights as its `reading` requires", hint
+        )
 
 
 def check_design_units(attribute: Attribute, singles: int, records: int) -> Iterator[Problem]:
@@ -282,7 +284,7 @@ def check_unique_values(attribute: Attribute, singles: int, records: int) -> Ite
     if attribute.assume_unlinkable is None and singles > SINGLE_SHARE * records:
         yield Problem(
             "RR319",
-            f"'{attribute.name}' is released as it is, and {percent(singles / records, 0)} of the records "
+            f"'{attribute.name}' is released unchanged, and {percent(singles / records, 0)} of the records "
             "have a value that no other record has",
             attribute.place,
             f"at most {percent(SINGLE_SHARE, 0)}",

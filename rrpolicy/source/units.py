@@ -81,13 +81,14 @@ def unit_choice_hint(policy: Policy) -> str | None:
     listed = ", ".join(f"'{name}'" for name in identifiers)
     stated = " or ".join(f"unit = {toml_value(name)}" for name in identifiers if not is_row_number_name(name))
     proposed = (
-        f"Name under [source] the one that all records of a person share, {stated}; a number of rows is none"
+        f"Declare under [source] the one that all records of a person share, {stated}; a row number does not qualify"
         if stated
-        else "Their names are those of numbers of rows: add the column that all records of a person share, as `unit`"
+        else "Their names look like row numbers: add the column that all records of a person share, as `unit`"
     )
     return (
-        f"{listed} are identifiers, and the policy does not say which of them identifies people: that a person has one "
-        f"record is not tested. {proposed}"
+        f"{listed} are identifiers, and the policy does not declare which of them identifies people: whether a "
+        f"person has one record is not tested."
+        f" {proposed}"
     )
 
 
@@ -105,16 +106,16 @@ def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
     if name not in snapshot.columns() and policy.source.multiplicity is not None:
         if policy.release.series is None:
             return None
-        message = f"a series draws by the lasting numbers of each person, and the counts do not tell '{name}'"
+        message = f"a series draws with persistent numbers per person, and the counts do not contain '{name}'"
         hint = f"give the table of records, or count by '{name}' as well"
         raise DataError(Problem("RR349", message, place, "whose each record is", hint))
     if name not in snapshot.columns():
-        message = f"`unit` names '{name}', and the table has no column of this name"
-        raise DataError(Problem("RR325", message, place, "a column of the table, upper and lower case told apart"))
+        message = f"`unit` is '{name}', and the table has no such column"
+        raise DataError(Problem("RR325", message, place, "a column of the table, case-sensitive"))
     found: Units = replace(count(name), type=snapshot.columns()[name])
     if found.missing:
-        message = f"{_shared_records_text(found.missing)} no '{name}', by which units of protection are told apart"
-        hint = "mend the table, or let `[source] unit` name a column that every record has"
+        message = f"{_shared_records_text(found.missing)} no '{name}', the column that identifies units of protection"
+        hint = "correct the table, or let `[source] unit` name a column that every record has"
         raise DataError(Problem("RR324", message, place, "no nulls (or NaN)", hint))
     most = policy.source.max_records
     if beyond := found.beyond(most):
@@ -158,8 +159,8 @@ def require_unrepeated_people(policy: Policy, original: Original) -> None:
         admitted = f" and `max_records = {most}`" if most <= MAX_UNIT_RECORDS else ""
         message = (
             f"'{attribute.name}' ({attribute.role.value}) repeats: {units:,} {'person' if units == 1 else 'people'} in "
-            f"{rows:,} rows, if it identifies people, and the policy declares no `unit`: each guarantee would hold for "
-            "a row and not for a person"
+            f"{rows:,} rows, if it identifies people, and the policy declares no `unit`: each guarantee would "
+            f"cover a row, not a person"
         )
         hint = (
             f"write `unit = {toml_value(attribute.name)}`{admitted} under [source]; or, if another column identifies "

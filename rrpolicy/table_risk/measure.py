@@ -85,7 +85,7 @@ def _require_known_population(requirement: Requirement, model: ClassModel[Any], 
     if requirement.needs_reference and (people is None or (model.counted and people.standing is not Standing.EXACT)):
         hint = "name a table of the population with --reference"
         if not model.counted:
-            hint += ", or say --weights or --sampling-fraction for an estimate"
+            hint += ", or give --weights or --sampling-fraction for an estimate"
         raise PolicyError(Problem("RR250", f"{requirement.model} needs to know of the population", hint=hint))
 
 
@@ -96,6 +96,6 @@ def _require_applicable(model: ClassModel[Any], options: object, column: Protect
         hint = f"in a --policy: {lacking[1]}; or take another --{model.kind}"
         raise PolicyError(Problem("RR250", lacking[0], hint=hint))
     if column.unlisted and model.placed(options):
-        message = f"'{column.name}' holds {column.unlisted} values that are not in the policy's domain"
+        message = f"'{column.name}' contains {column.unlisted} values that are not in the policy's domain"
         hint = f"they have no place in the {getattr(options, model.kind)} {model.kind}"
         raise DataError(Problem("RR313", message, hint=hint))

@@ -75,13 +75,13 @@ class PopulationOptions(Struct, frozen=True):
             raise DataError(Problem("RR311", f"{snapshot.name}: there is no column '{self.weights}'"))
         stored = snapshot.stored[self.weights]
         if stored.family not in _NUMBERS:
-            raise DataError(Problem("RR337", f"'{self.weights}' holds no numbers", expected="weights over 0"))
+            raise DataError(Problem("RR337", f"'{self.weights}' contains no numbers", expected="weights over 0"))
         value = f"CAST({stored.typed} AS DOUBLE)"
         weighs = f"coalesce({value} > 0 AND isfinite({value}), false)"
         query = f"SELECT count(*) FILTER (WHERE NOT {weighs}) FROM {snapshot.source}"  # noqa: S608 quoted
         wrong = int(snapshot.connection.cursor().execute(query).fetchall()[0][0])
         if wrong:
-            message = f"'{self.weights}' holds no weight in {wrong:,} records"
+            message = f"'{self.weights}' contains no weight in {wrong:,} records"
             raise DataError(Problem("RR337", message, expected="a finite number over 0 in each record"))
         return stored.typed
 
@@ -96,7 +96,7 @@ def parse_population_options(
     told = {"--weights": weights, "--sampling-fraction": fraction, "--reference": reference}
     named = [name for name, value in told.items() if value is not None]
     if len(named) > 1:
-        raise PolicyError(Problem("RR250", f"{named[0]} and {named[1]} both tell of the population", expected="one"))
+        raise PolicyError(Problem("RR250", f"{named[0]} and {named[1]} both describe the population", expected="one"))
     if suda is not None and suda < 1:
         raise PolicyError(Problem("RR250", f"--suda: {suda}", expected="the most attributes of a unique, 1 at least"))
     share = None
@@ -173,7 +173,7 @@ def class_population(
     short = counted.people < sizes
     if short.any():
         message = f"{int(short.sum()):,} classes of {name} have more records than people in the population"
-        hint = "weights count the record itself; a reference table holds everybody of the table, too"
+        hint = "weights count the record itself; a reference table contains everybody of the table, too"
         raise DataError(Problem("RR337", message, expected="as many people as records at least", hint=hint))
     if reference is None:
         return Population.weighed(counted.people)
@@ -255,7 +255,7 @@ def survey_design_remarks(policy: Policy, snapshot: TableSnapshot, *, weighed: b
         problems += check_carried(attribute, 0, wrong)
         if nothing:
             told = "1 record has" if nothing == 1 else f"{nothing:,} records have"
-            remarks.append(f"{told} a '{name}' of 0, and count in no estimate of the population")
+            remarks.append(f"{told} a '{name}' of 0, and are left out of population estimates")
         if not weighed:
             remarks.append(f"'{name}' is the survey's weight: --weights {name} estimates risks in the population by it")
     for name in (*strata, *clusters):

@@ -110,7 +110,7 @@ def _csv_settings_text(found: CsvSettings) -> str | None:
         words.format(getattr(found, key)) for key, words in _TOLD.items() if getattr(found, key) != getattr(plain, key)
     ]
     told += [f"{found.skip} lines before the header"] if found.skip else []
-    return f"read as the file shows, with {', '.join(told)}" if told else None
+    return f"read with the file's {', '.join(told)}" if told else None
 
 
 LOOKED_AT = 2048
@@ -218,7 +218,9 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
         remarks = [*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed]
         others = dict.fromkeys(r.model for r in stated if r.model not in told)
         if others:
-            remarks.append(f"not checked here, as a table alone or the model does not tell: {', '.join(others)}")
+            remarks.append(
+                f"not checked here, as a table alone or the model does not determine them: {', '.join(others)}"
+            )
         snapshot.unchanged()
     classes = found.classes
     return TableCheck(
@@ -331,7 +333,7 @@ class TableColumns(Struct, frozen=True):
         others = [name for name in snapshot.stored if name not in {*self.known, *self.sensitive}]
         if others:
             said.append(
-                f"not looked at: {', '.join(others)}; a column that somebody knows of a person makes classes, too"
+                f"not measured: {', '.join(others)}; a column that an attacker knows about a person makes classes, too"
             )
         if self.lacking:
             said.append(f"quasi-identifiers of the policy that the table does not have: {', '.join(self.lacking)}")
@@ -341,7 +343,7 @@ class TableColumns(Struct, frozen=True):
         """Return an SQL condition: whether a released value may represent a category, on any level of its hierarchy."""
         column = next((c for c, a in self.attributes.items() if a.name == name), None)
         if column is None or column not in self.known:
-            raise DataError(Problem("RR311", f"`where` names '{name}', which is no column that makes a class"))
+            raise DataError(Problem("RR311", f"`where` contains '{name}', which is not a column that makes a class"))
         attribute = self.attributes[column]
         place = (attribute.domain or ()).index(value)
         groups = {category_text(value), *(category_text(level[place]) for level in attribute.hierarchy or ())}
@@ -392,8 +394,8 @@ def _require_no_lists(names: Sequence[str], snapshot: TableSnapshot) -> None:
             values, written = snapshot.connection.cursor().execute(query).fetchall()[0]
             lists = values == written > 0
         if lists:
-            message = f"{snapshot.name}: '{name}' holds lists, and each would be taken for one value"
-            hint = "a release that hides values in sets is held to its promise by `rrpolicy verify`"
+            message = f"{snapshot.name}: '{name}' contains lists, and each would count as one value"
+            hint = "`rrpolicy verify` tests the guarantees of a release with sets"
             raise DataError(Problem("RR312", message, expected="one value in each record", hint=hint))
 
 

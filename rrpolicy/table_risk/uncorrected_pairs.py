@@ -72,8 +72,8 @@ def _randomised_columns(
         ("half", _column_name_list(half)),
     ):
         for name in sorted(set(names) - (set(columns) if said == "randomised" else drawn)):
-            lacking = "is none of the two columns" if name not in columns else "is declared to be released as it is"
-            hint = "declare only what its publisher says of its matrices"
+            lacking = "is not one of the two columns" if name not in columns else "is declared to be released unchanged"
+            hint = "declare only properties of the matrices that the publisher states"
             raise PolicyError(Problem("RR506", f"--{said} names '{name}', which {lacking}", hint=hint))
     return drawn
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def check_options(kind: type[BaseModel], refused: Sequence[Mapping[str, object]] = ()) -> None:
     """Check that options are immutable, and refuse unknown keys and invalid tables."""
     name = getattr(kind, "__name__", repr(kind))
-    demand(isinstance(kind, type) and issubclass(kind, BaseModel), f"the options {name} are no class of pydantic")
+    demand(isinstance(kind, type) and issubclass(kind, BaseModel), f"the options {name} are not a pydantic class")
     demand(kind.model_config.get("frozen") is True, f"{name} is not frozen: a plan could differ from its policy")
     demand(kind.model_config.get("extra") == "forbid", f"{name} takes unknown keys: a misspelt one is passed over")
     for table in refused:

@@ -36,7 +36,7 @@ SMALL = 1e-6
 """Absolute constraint values below this decide nothing, nor do limits nearer to the achieved value."""
 
 
-@convert_to_assertion("what the assessor is asked")
+@convert_to_assertion("the arguments of the assessor")
 def check_assessor(
     assessor: Assessor, policy: OpenedPolicy, channels: Sequence[Channel] = (), tables: Sequence[Original] = ()
 ) -> tuple[Finding, ...]:
@@ -56,14 +56,14 @@ def check_assessor(
     """
     requirements = [r for r in policy.policy.requirements if r.model == assessor.model]
     demand(bool(requirements), f"the policy has no requirement of {assessor.model}")
-    demand(bool(assessor.reference), "an assessor says where its formula stands")
-    demand(assessor.measure is None or assessor.basis <= Basis.RELEASE, "it measures what no release tells")
+    demand(bool(assessor.reference), "an assessor states the source of its formula")
+    demand(assessor.measure is None or assessor.basis <= Basis.RELEASE, "`beyond` states what no release determines")
     tables = similar_tables(policy.policy, *tables)
     channels = channels or [plan_kit_release(policy, tables[0]).channel]
     findings = []
     for requirement in requirements:
         for channel in channels:
-            demand(isinstance(channel, assessor.channel), f"the example is no {assessor.channel.kind} channel")
+            demand(isinstance(channel, assessor.channel), f"the example is not a {assessor.channel.kind} channel")
             kinds = [type(axis) for axis in getattr(channel, "axes", ())]
             with convert_to_assertion("supports()"):
                 refused = assessor.supports(requirement, tables[0].policy, kinds)
@@ -146,9 +146,9 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
     demand(limited, f"the finding's limit is {finding.limit}, and the requirement's {requirement.limit}")
     demand(finding.model.partition("/")[0] == assessor.model, "the finding is of another model")
     basis = assessor.rests_on(requirement)
-    demand(finding.basis <= basis, "the finding rests on more than the assessor says")
+    demand(finding.basis <= basis, "the finding depends on more than the assessor declares")
     demand(isinstance(finding.verdict, Verdict), "a requirement needs a verdict, if only `undecided`")
-    demand(bool(finding.adversary.strip()), "the finding does not say which adversary it speaks of")
+    demand(bool(finding.adversary.strip()), "the finding does not state its adversary")
     demand(
         (finding.achieved is None) == (finding.verdict is Verdict.UNDECIDED),
         "a number without a verdict, or vice versa",
@@ -159,7 +159,7 @@ def _check_finding(assessor: Assessor, requirement: Requirement, channel: Channe
         not estimate or (finding.achieved is not None and finding.achieved.error > 0), "an estimate without its error"
     )
     for companion in finding.companions:
-        demand(isinstance(companion, Companion) and bool(companion.meaning), "a companion does not say what it means")
+        demand(isinstance(companion, Companion) and bool(companion.meaning), "a companion does not state its meaning")
         _check_number(f"'{companion.name}'", companion.measure)
     written = json_round_trip("the finding", cast("Any", finding.to_json()))
     again = read(Finding, written)
@@ -181,11 +181,11 @@ def _check_number(what: str, measure: Measure | None) -> None:
     if measure is None:
         return
     demand(
-        isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is no Measure of a number"
+        isinstance(measure, Measure) and isinstance(measure.value, (float, int)), f"{what} is not a Measure of a number"
     )
     demand(type(measure.value) in {float, int}, f"{what} is a number of numpy, not a float")
-    demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number from 0 on")
-    demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is no estimate")
+    demand(math.isfinite(measure.error) and measure.error >= 0, f"the error of {what} is not a number of at least 0")
+    demand(measure.error == 0 or measure.standing is Standing.ESTIMATE, f"{what} has an error, and is not an estimate")
 
 
 def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel, tables: Sequence[Original]) -> None:
@@ -199,7 +199,7 @@ def _check_basis(assessor: Assessor, requirement: Requirement, channel: Channel,
         return
     for table in tables if isinstance(channel, Product) else tables[:1]:  # others are of one table
         told, own = (f.up_to(Basis.CHANNEL).to_json() for f in (assessor.finding(requirement, channel, table), alone))
-        demand(told == own, "it reads the table, and says that the channel is enough (basis)")
+        demand(told == own, "it reads the table, but declares that the channel is enough (basis)")
 
 
 def _limits_around(
@@ -221,7 +221,8 @@ def _limits_around(
             continue
         order = model.compare(sides[0].options, sides[1].options)
         demand(
-            order in {Order.STRONGER, Order.WEAKER}, f"compare() says that a limit of {below} and {above} are {order}"
+            order in {Order.STRONGER, Order.WEAKER},
+            f"compare() returns that a limit of {below} and {above} are {order}",
         )
         strict, lax = (sides[1], sides[0]) if order is Order.STRONGER else (sides[0], sides[1])
         yield lax, Verdict.SATISFIED
@@ -255,12 +256,12 @@ def _check_shortcuts(
     satisfied = finding.verdict is Verdict.SATISFIED
     if assessor.holds is not None:
         held = assessor.holds(requirement, channel, original)
-        demand(held is satisfied, f"holds() is {held}, and assess() says {finding.verdict}")
+        demand(held is satisfied, f"holds() is {held}, and assess() returns {finding.verdict}")
     accepted = assessor.accepts(requirement, channel, original)
-    demand(accepted is satisfied, f"accepts() is {accepted}, and assess() says {finding.verdict}")
+    demand(accepted is satisfied, f"accepts() is {accepted}, and assess() returns {finding.verdict}")
     for name, asked in (("per_class", assessor.per_class), ("sufficient", assessor.sufficient)):
         if asked is not None and _classes_pass(asked(requirement, original.policy), requirement, channel, original):
-            demand(satisfied, f"{name}() lets all classes pass, and assess() says {finding.verdict}")
+            demand(satisfied, f"{name}() lets all classes pass, and assess() returns {finding.verdict}")
 
 
 def _classes_pass(tests: Sequence[PerClass], requirement: Requirement, channel: Channel, original: Original) -> bool:
@@ -305,9 +306,11 @@ def _check_units(
     if assessor.units is None or requirement.max_records > 1:
         return
     found = assessor.finding(replace(requirement, max_records=2), channel, original)
-    demand(found.basis <= assessor.units, "the finding on units of several records rests on more than `units` says")
+    demand(
+        found.basis <= assessor.units, "the finding on units of several records depends on more than `units` declares"
+    )
     better = found.verdict is Verdict.SATISFIED and finding.verdict is Verdict.FAILED
-    demand(not better, "it holds of units of two records, and not of single records")
+    demand(not better, "it is met for units of two records, and not for single records")
 
 
 def _check_floor(
@@ -319,9 +322,9 @@ def _check_floor(
         return
     for floor in assessor.floor(requirement, channel, original, free):
         demand(isinstance(floor, MinimumRisk), "floor() returns something else than MinimumRisk")
-        demand(0 <= floor.achieved < math.inf, f"floor() says that {floor.achieved} is reachable")
+        demand(0 <= floor.achieved < math.inf, f"floor() returns that {floor.achieved} is reachable")
         reachable = floor.feasible or finding.verdict is not Verdict.SATISFIED
-        demand(reachable, "floor() says that the limit is out of reach, and assess() that it is satisfied")
+        demand(reachable, "floor() returns that the limit is out of reach, and assess() that it is satisfied")
 
 
 def _coarsen(channel: Channel, policy: Policy) -> Iterator[Product]:
@@ -372,9 +375,9 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     value = np.atleast_1d(smooth.value(at))
     demand(not bool(np.any(np.isnan(value))), "smooth.value() is not a number")
     if float(np.max(value)) < -SMALL:
-        demand(finding.verdict is Verdict.SATISFIED, "smooth says that it holds, assess says not")
+        demand(finding.verdict is Verdict.SATISFIED, "smooth returns that it is met, assess that it is not")
     if float(np.max(value)) > SMALL and finding.achieved is not None and finding.achieved.standing is Standing.EXACT:
-        demand(finding.verdict is Verdict.FAILED, "smooth says that it fails, assess says not")
+        demand(finding.verdict is Verdict.FAILED, "smooth returns that it fails, assess that it does not")
     jacobian = np.atleast_2d(smooth.jacobian(at))
     demand(jacobian.shape == (len(value), len(at)), "smooth.jacobian() is not (constraints, keep probabilities)")
     for index, block in enumerate(largest):

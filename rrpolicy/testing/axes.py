@@ -29,7 +29,7 @@ SEEDS = 64
 ROUNDING = 1e-9
 
 
-@convert_to_assertion("what the axis is asked")
+@convert_to_assertion("the arguments of the axis")
 def check_axis(axis: Axis, *, seed: int = 0) -> None:
     """Check that an axis satisfies `Axis`, and `Transition`, `Posterior` and `Readable` if it is one.
 
@@ -58,28 +58,28 @@ def check_axis(axis: Axis, *, seed: int = 0) -> None:
         whole = _persistent_split(axis, codes, people)
         parts = [_persistent_split(axis, codes[part], people[part]) for part in (slice(0, 7), slice(7, None))]
         backwards = _persistent_split(axis, codes[::-1].copy(), people[::-1].copy())
-        said = "split() does not draw a record by one number of its own, as `one_number` says"
+        said = "split() does not draw a record by one number, as `one_number` declares"
         demand(bool(np.array_equal(np.concatenate(parts), whole)), said)
         demand(bool(np.array_equal(backwards[::-1], whole)), said)
 
 
 def _check_description(axis: Axis) -> None:
-    demand(bool(axis.attributes), "an axis tells of at least one attribute")
+    demand(bool(axis.attributes), "an axis has at least one attribute")
     demand(axis.original_size >= 1, "original_size is at least 1")
     columns, decoder = axis.columns(), axis.decoder()
     demand(bool(columns), "an axis releases at least one column")
     names = [column.name for column in columns]
     demand(len(set(names)) == len(names), f"released columns share a name: {names}")
     strange = {column.attribute for column in columns} - set(axis.attributes)
-    demand(not strange, f"columns tell of attributes that are not the axis': {sorted(strange)}")
+    demand(not strange, f"columns belong to attributes that are not the axis': {sorted(strange)}")
     told = axis.discloses()
-    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is not a tuple of ids")
     with convert_to_assertion("sections()"):
         demand(
             all(isinstance(s, Section) for s in axis.sections(1000)), "sections() returns something else than sections"
         )
     demand(isinstance(decoder, Decoder), f"{type(decoder).__name__} is not one of the six decoders")
-    demand(set(decoder.attributes) == set(axis.attributes), "the decoder tells of other attributes than the axis")
+    demand(set(decoder.attributes) == set(axis.attributes), "the decoder has other attributes than the axis")
     demand(
         set(decoder.columns) == set(names),
         f"the decoder reads the columns {list(decoder.columns)}, and these are {names}",
@@ -95,8 +95,8 @@ def _check_documents(axis: Axis) -> None:
         demand(isinstance(document, dict), f"{name}() returns an object")
         described = cast("dict[str, Json]", document)
         canonical(described)
-        demand(described.get("kind") == axis.kind, f"{name}() names its kind")
-        demand(described.get("version") == axis.version, f"{name}() names its version")
+        demand(described.get("kind") == axis.kind, f"{name}() contains its kind")
+        demand(described.get("version") == axis.version, f"{name}() contains its version")
         again = type(axis).from_json(described)
         demand(again.to_public_json() == axis.to_public_json(), f"from_json({name}()) describes another axis")
         demand(again.decoder() == axis.decoder(), f"from_json({name}()) is undone otherwise")
@@ -149,7 +149,7 @@ def _persistent_split(axis: Axis, codes: Ints, people: PersonMarks) -> Codes:
     try:
         _, released, _ = axis.split(codes, np.ones(len(codes), dtype=np.int64), numbers)
     except RuntimeError as error:
-        message = "split() asks for more than one number a record, against what `one_number` says"
+        message = "split() uses more than one number per record, contrary to `one_number`"
         raise AssertionError(message) from error
     return released
 
@@ -231,7 +231,7 @@ def _check_posterior(axis: Posterior, size: int, seed: int) -> None:
     demand(bool(inside.all()), "expected_posterior() returns a lower and an upper bound of a probability")
     demand(bool((upper[prior == 0] == 0).all()), "expected_posterior() is 0 for what does not occur")
     demand(
-        bool((prior <= upper + ROUNDING).all()), "expected_posterior() is below the prior: released values tell more"
+        bool((prior <= upper + ROUNDING).all()), "expected_posterior() is below the prior: released values reveal more"
     )
     for i in np.ndindex(prior.shape[:-1]):
         alone = axis.expected_posterior(prior[i])

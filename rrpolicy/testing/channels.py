@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FORMS = tuple(kind.__name__ for kind in Decoder.__args__)
 
 
-@convert_to_assertion("what the channel is asked")
+@convert_to_assertion("the arguments of the channel")
 def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Original] = ()) -> Channel:
     """Check that a channel equals its descriptions, and is drawn and tested as it guarantees.
 
@@ -64,7 +64,7 @@ def check_channel(channel: Channel, policy: OpenedPolicy, tables: Sequence[Origi
     _check_decoders(channel, policy.policy)
     settled = _check_settle(channel, tables)
     told = settled.discloses()
-    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is no tuple of ids")
+    demand(isinstance(told, tuple) and all(isinstance(i, str) for i in told), "discloses() is not a tuple of ids")
     for original in tables:
         _check_draw(settled, original)
     for original in tables if type(settled).draw is not Product.draw else ():  # products follow the laws of their axes
@@ -80,7 +80,7 @@ def json_round_trip(what: str, document: Json) -> Any:
     try:
         return json.loads(canonical(document))
     except (TypeError, ValueError) as error:
-        raise AssertionError(f"{what} is no JSON: {error}") from error
+        raise AssertionError(f"{what} is not JSON: {error}") from error
 
 
 def channel_round_trip(channel: Channel) -> Any:
@@ -202,12 +202,12 @@ def _batch_readers(drawn: Mapping[str, pa.Table]) -> dict[str, pa.RecordBatchRea
 
 def _check_rows(spec: TableSpec, rows: pa.Table) -> None:
     names = [column.name for column in spec.columns]
-    demand(set(rows.schema.names) == {*names, MULTIPLICITY}, f"'{spec.name}' is drawn with other columns than promised")
+    demand(set(rows.schema.names) == {*names, MULTIPLICITY}, f"'{spec.name}' is drawn with other columns than declared")
     for column, field in zip(spec.columns, arrow_schema(spec), strict=True):
         try:
             rows.column(column.name).cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise AssertionError(f"'{column.name}' is promised as {field.type}: {error}") from error
+            raise AssertionError(f"'{column.name}' is declared as {field.type}: {error}") from error
         if column.kind in {"category", "interval"}:
             strange = set(rows.column(column.name).to_pylist()) - set(column.spelled)
             demand(not strange, f"draw() releases values of '{column.name}' outside its labels: {sorted(strange)[:3]}")
@@ -221,7 +221,7 @@ def _tampered_releases(drawn: Mapping[str, pa.Table]) -> Iterator[tuple[str, dic
             yield f"a record of '{name}' is missing", {**drawn, name: _with_multiplicities(rows, [n[0] - 1, *n[1:]])}
         if len(n) > 5:  # noqa: PLR2004 so many different rows are not all equal by chance
             yield (
-                f"all records of '{name}' are alike",
+                f"all records of '{name}' are equal",
                 {**drawn, name: _with_multiplicities(rows, [sum(n), *[0] * (len(n) - 1)])},
             )
 

@@ -66,7 +66,7 @@ class RowCollector:
         del in_order, sorted_by
         plain = [c.dictionary_decode() if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         times = pa.array(np.ones(batch.num_rows, np.int64) if n is None else n, pa.int64())
-        demand(all(pc.greater(times, 0).to_pylist()), "draw() hands over a row that stands nowhere")
+        demand(all(pc.greater(times, 0).to_pylist()), "draw() returns a row that does not exist")
         self.parts.setdefault(table, []).append(pa.table([*plain, times], names=[*batch.schema.names, MULTIPLICITY]))
 
     def rows(self, table: str) -> pa.Table:
@@ -84,7 +84,7 @@ def draw_tables(channel: Channel, original: Original, seed: int) -> dict[str, pa
     sink = RowCollector()
     channel.draw(original, Streams.for_tests(seed), sink)
     names = {table.name for table in channel.tables()}
-    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, promised {sorted(names)}")
+    demand(set(sink.parts) == names, f"drawn were {sorted(sink.parts)}, declared {sorted(names)}")
     return {name: sink.rows(name) for name in names}
 
 
@@ -169,8 +169,8 @@ class _ExpectedCounts:
             demand(
                 bool(fits),
                 f"draw() releases {fixed_number(mean, 1)} records with {self} = {', '.join(cell)}, on average over "
-                f"{len(counts)} draws, and the decoder says {fixed_number(expected, 1)}: "
-                "its matrix is not what is drawn from",
+                f"{len(counts)} draws, and the decoder yields {fixed_number(expected, 1)}: "
+                "draw() does not use its matrix",
             )
 
     def __str__(self) -> str:
@@ -182,7 +182,7 @@ def _decoder_table(decoder: ListedDecoder, channel: Channel) -> tuple[str, tuple
         columns = {column.name: column for column in table.columns}
         if columns.keys() >= set(decoder.columns):
             return table.name, tuple(columns[name] for name in decoder.columns)
-    raise AssertionError(f"the columns {list(decoder.columns)} of a decoder stand in no one table")
+    raise AssertionError(f"the columns {list(decoder.columns)} of a decoder are not in one table")
 
 
 def plan_kit_release(policy: OpenedPolicy, original: Original, channel: Channel | None = None) -> Plan:

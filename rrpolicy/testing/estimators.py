@@ -35,7 +35,7 @@ RECORDS = 600
 KEEP = Fraction(3, 5)
 
 
-@convert_to_assertion("what the estimator is asked")
+@convert_to_assertion("the arguments of the estimator")
 def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool = True) -> None:
     """Check that an estimator estimates tables of releases that the kit makes.
 
@@ -48,8 +48,8 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
     Raises:
         AssertionError: with the violated requirement.
     """
-    demand(bool(estimator.name) and estimator.name != "moment", "an estimator has a name of its own")
-    demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` says what it is in a few words")
+    demand(bool(estimator.name) and estimator.name != "moment", "an estimator has its own name")
+    demand(isinstance(estimator.told, str) and bool(estimator.told.strip()), "`told` describes it in a few words")
     policy, original = _policy(), TableInMemory.random(_policy().policy, RECORDS, 3)
     true = original.counts("a", "b").dense()
     plain = identity_channel(policy.policy)
@@ -59,7 +59,8 @@ def check_estimator(estimator: Estimator, *, unbiased: bool = False, exact: bool
             release = replace(made.release, estimators={estimator.name: estimator})
             found = _estimate(estimator, release, ("a", "b"))
             demand(
-                bool(np.array_equal(found, _estimate(estimator, release, ("a", "b")))), "asked again, it says otherwise"
+                bool(np.array_equal(found, _estimate(estimator, release, ("a", "b")))),
+                "a second call returns another result",
             )
             _check_sums(estimator, release, exact=exact)
             if channel is plain and exact:
@@ -88,7 +89,10 @@ def _estimate(estimator: Estimator, release: Release, by: tuple[str, ...], where
     with convert_to_assertion(f"counts() of {asked}"):
         table = release.crosstab(by, where, estimator=estimator.name)
     found = np.asarray(table.estimate)
-    demand(found.dtype.kind in "fiu" and bool(np.isfinite(found).all()), f"counts() of {asked} holds what is no number")
+    demand(
+        found.dtype.kind in "fiu" and bool(np.isfinite(found).all()),
+        f"counts() of {asked} contains something other than numbers",
+    )
     return found
 
 
@@ -103,7 +107,7 @@ def _check_sums(estimator: Estimator, release: Release, *, exact: bool) -> None:
         )
     parts = [_estimate(estimator, release, ("b",), f"a = '{value}'") for value in DOMAINS["a"]]
     single = _estimate(estimator, release, (), "c = 'u'")
-    demand(all(p.shape == (2,) for p in parts) and single.size == 1, "conditions change the shape of the answer")
+    demand(all(p.shape == (2,) for p in parts) and single.size == 1, "conditions change the shape of the result")
 
 
 def _check_mean(estimator: Estimator, policy: OpenedPolicy, original: TableInMemory, true: Any) -> None:
@@ -114,4 +118,4 @@ def _check_mean(estimator: Estimator, policy: OpenedPolicy, original: TableInMem
             found.append(_estimate(estimator, release, ("a", "b")))
     mean, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / math.sqrt(DRAWS)
     far = np.abs(mean - true) > ERRORS * error + CLOSE
-    demand(not bool(far.any()), f"it is told of as unbiased, and {DRAWS} draws give {mean.round(1)}, not {true}")
+    demand(not bool(far.any()), f"it is declared unbiased, but {DRAWS} draws give {mean.round(1)}, not {true}")

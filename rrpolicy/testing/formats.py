@@ -50,7 +50,7 @@ KINDS: Mapping[str, tuple[Column, Sequence[Any]]] = {
 ROWS = 60
 
 
-@convert_to_assertion("what the format is asked")
+@convert_to_assertion("the arguments of the format")
 def check_format(form: Format) -> None:
     """Check that a format gives back the rows that were written, of every kind of column, and refuses other files.
 
@@ -61,7 +61,7 @@ def check_format(form: Format) -> None:
         AssertionError: with the violated requirement.
     """
     demand(form.name.isalnum() and form.name.isascii(), "the name of a format is letters and digits: files end in it")
-    demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is none")
+    demand(re.fullmatch(r"[\w.+-]+/[\w.+-]+", form.media_type) is not None, "media_type is missing")
     for flag in ("packaged", "alone", "same_bytes"):
         demand(isinstance(getattr(form, flag), bool), f"{flag} is true or false")
     demand(isinstance(form.note, str), "note is text")
@@ -73,7 +73,7 @@ def check_format(form: Format) -> None:
         _check_refusals(form, spec, Path(made))
 
 
-@convert_to_assertion("what the sink is asked")
+@convert_to_assertion("the arguments of the sink")
 def check_sink(sink: FileSink) -> None:
     """Check that a sink writes the same files as this process, one or several per table, and nothing else.
 
@@ -83,7 +83,7 @@ def check_sink(sink: FileSink) -> None:
     Raises:
         AssertionError: with the violated requirement.
     """
-    demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has a name of its own")
+    demand(bool(sink.name) and sink.name != LOCAL_SINK.name, "a sink has its own name")
     spec = TableSpec("data", tuple(column for column, _ in KINDS.values()), tuple(KINDS))
     for form in (CORE_FORMATS["parquet"], CORE_FORMATS["csv"]):
         for most in (None, 1, ROWS, 10 * ROWS):
@@ -168,8 +168,8 @@ def _read(form: Format, path: Path, spec: TableSpec, handling: Handling) -> list
             try:
                 again = table.connection.execute(query).fetchall()
             except duckdb.Error as error:
-                raise AssertionError(f"what relation() returns can be asked once only: {error}") from error
-    demand(Counter(map(repr, first)) == Counter(map(repr, again)), "what relation() returns can be asked once only")
+                raise AssertionError(f"the result of relation() can be queried only once: {error}") from error
+    demand(Counter(map(repr, first)) == Counter(map(repr, again)), "the result of relation() can be queried only once")
     return first
 
 
@@ -180,7 +180,7 @@ def _check_written(form: Format, spec: TableSpec, handling: Handling, made: Path
         path = folder / f"data{number}.{form.name}"
         with convert_to_assertion(f"writing {len(parts)} parts"):
             rows = _write(form, path, spec, handling, parts)
-        demand(path.is_file(), "writer() does not write the file that it is told to")
+        demand(path.is_file(), "writer() does not write the requested file")
         beside = sorted(p.name for p in folder.iterdir() if p != path)
         demand(not beside, f"writer() writes more than its file: {beside}")
         try:
@@ -220,7 +220,7 @@ def _check_sql(form: Format, path: Path, spec: TableSpec, handling: Handling, ro
     import duckdb
 
     said = form.sql(path.name, spec.columns, handling)
-    demand(isinstance(said, str) and bool(said.strip()), "sql() returns what stands after FROM")
+    demand(isinstance(said, str) and bool(said.strip()), "sql() returns the text after FROM")
     if form.note or form.alone:
         return  # words describe the steps before it runs
     with duckdb.connect() as connection:

@@ -71,7 +71,7 @@ class AssessorProbe(Struct, frozen=True):
                 order = self.model.compare(one.options, other.options)
                 words = [self.model.describe(r.options) for r in (other, one)]
                 said = f"'{words[0]}' is satisfied where '{words[1]}' failed"
-                demand(order is not Order.STRONGER, f"{said}, and compare() says that it is stronger")
+                demand(order is not Order.STRONGER, f"{said}, and compare() returns that it is stronger")
 
     def check_heeded(self, requirement: Requirement) -> None:
         """Demand that each option matters if its value can exceed the table's number of records.
@@ -96,7 +96,7 @@ class AssessorProbe(Struct, frozen=True):
                 if None in seen:
                     break
             heeded = None in seen or Verdict.SATISFIED not in seen
-            demand(heeded, f"however large `{name}` is asked, it is satisfied: '{self.model.describe(largest)}'")
+            demand(heeded, f"however large `{name}` is required, it is met: '{self.model.describe(largest)}'")
 
     def _whatever(
         self, name: str, asked: Sequence[BaseModel], requirement: Requirement, stated: Mapping[str, object]

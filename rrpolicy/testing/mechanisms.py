@@ -31,7 +31,7 @@ UNREACHABLE = (RequirementError, PolicyError)
 """The errors with which a mechanism reports that nothing can be planned."""
 
 
-@convert_to_assertion("what the mechanism is asked")
+@convert_to_assertion("the arguments of the mechanism")
 def check_mechanism(
     mechanism: Mechanism[Any],
     policy: OpenedPolicy,
@@ -95,7 +95,9 @@ def _accepts_options(mechanism: Mechanism[Any], options: Mapping[str, object], p
 
 def _check_outline(outline: Outline, policy: OpenedPolicy) -> None:
     released = {a.name for a in policy.policy.released}
-    demand(isinstance(outline.channel, type) and issubclass(outline.channel, Channel), "the outline names no channel")
+    demand(
+        isinstance(outline.channel, type) and issubclass(outline.channel, Channel), "the outline contains no channel"
+    )
     placed = [name for names, axis in outline.axes for name in names]
     demand(len(set(placed)) == len(placed), "the outline has two axes of one attribute")
     if issubclass(outline.channel, Product):
@@ -142,7 +144,7 @@ def _check_reached(proposal: Proposal, task: Task) -> None:
         finding = assessor.finding(requirement, proposal.channel, task.original)
         demand(
             finding.verdict is Verdict.SATISFIED,
-            f"{requirement.model} does not hold for what was planned: planning raises RequirementError if it cannot",
+            f"{requirement.model} is not met by the plan: planning must raise RequirementError if it cannot meet it",
         )
 
 
@@ -162,14 +164,16 @@ def _check_proposal(outline: Outline, proposal: Proposal, policy: Policy) -> Non
     demand(all(isinstance(o, Origin) for o in proposal.origins.values()), "origins are not of `Origin`")
     demand(set(proposal.unrounded) <= known, "unrounded parameters are of attributes that are not released")
     without = sorted({a for x in axes if not isinstance(x, Identity) for a in x.attributes} - set(proposal.origins))
-    demand(not without, f"origins do not say where the parameters of {without} come from")
+    demand(not without, f"origins do not state the source of the parameters of {without}")
     for remark in proposal.remarks:
-        demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark says nothing")
+        demand(isinstance(remark, Remark) and bool(remark.text.strip()), "a remark is empty")
     for name, said in (("unrounded", proposal.unrounded), ("remarks", proposal.remarks)):
         try:
             json_round_trip(name, plain(said))
         except (TypeError, AttributeError) as error:
-            raise AssertionError(f"{name} hold what no plan can: {error}; numbers are int and float") from error
+            raise AssertionError(
+                f"{name} contain what a plan cannot contain: {error}; numbers are int and float"
+            ) from error
 
 
 def _check_data_disclosure(
@@ -201,7 +205,10 @@ def _check_data_independence(one: Proposal | None, other: Proposal, chosen: set[
         if not chosen & set(axis.attributes):
             same = axis.to_json() == changed.to_json()
             names = ", ".join(axis.attributes)
-            demand(same, f"the parameters of {names} differ between two tables, and no origin says that data do it")
+            demand(
+                same,
+                f"the parameters of {names} differ between two tables, and no origin states that they depend on data",
+            )
 
 
 def _plan_or_none(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Original) -> Proposal | None:
@@ -241,8 +248,9 @@ def _check_undecided(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Ori
         )
         demand(
             not turned,
-            "with the number of records alone it raises RequirementError for what only the table decides; "
-            "refuse what is `failed`, not what is `undecided`",
+            "with the number of records alone it raises RequirementError although only the table decides; refuse "
+            "`failed` requirements, not `undecided` ones"
+            "",
         )
 
 
@@ -301,7 +309,7 @@ def _check_renamed(mechanism: Mechanism[Any], policy: OpenedPolicy, table: Origi
     def plan() -> Proposal:
         return mechanism.plan(*_task(mechanism, policy, replace(TableInMemory.copy(table), policy=renamed)))
 
-    proposal = returned_or_none("planning for columns that are released under other names", plan, *UNREACHABLE)
+    proposal = returned_or_none("planning with columns released under other names", plan, *UNREACHABLE)
     for contradiction in () if proposal is None else channel_contradictions(proposal.channel, renamed.released):
         raise AssertionError(contradiction)
 
@@ -318,4 +326,4 @@ def _check_impossible(mechanism: Mechanism[Any], policy: OpenedPolicy, tables: S
         except (RequirementError, PolicyError):
             continue
         _check_reached(proposal, task)
-        raise AssertionError("a policy that is said to be impossible is planned for, and every requirement holds")
+        raise AssertionError("a policy that is declared impossible is planned, and every requirement is met")

@@ -65,7 +65,9 @@ class TableInMemory:
         codes: dict[str, npt.NDArray[np.int32]] = {}
         carried: dict[str, pa.Array] = {}
         for attribute in policy.released:
-            demand(not attribute.observed, f"the domain of '{attribute.name}' is observed: give `tables` that hold it")
+            demand(
+                not attribute.observed, f"the domain of '{attribute.name}' is observed: give `tables` that contain it"
+            )
             size = len(attribute.domain or ())
             score = latent + generator.normal(size=records) + uneven
             if size:

@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 UNKNOWN_NAME = "no such attribute"
 
 
-@convert_to_assertion("what the metric is asked")
+@convert_to_assertion("the arguments of the metric")
 def check_metric(
     metric: UtilityMetric[Any],
     policy: OpenedPolicy,
@@ -60,7 +60,9 @@ def check_metric(
     """
     entries = [gate.options for gate in policy.policy.gates if gate.metric == metric.name]
     demand(bool(entries), f"the policy has no [[utility]] entry of {metric.name}")
-    demand(isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric says what its number means")
+    demand(
+        isinstance(metric.meaning, str) and bool(metric.meaning.strip()), "a metric states the meaning of its number"
+    )
     check_options(metric.options, refused)
     tables = similar_tables(policy.policy, *tables)
     channels = channels or [plan_kit_release(policy, tables[0]).channel]
@@ -121,10 +123,10 @@ def _check_number(what: str, measure: Measure | None) -> None:
     demand(isinstance(measure, Measure), f"{what} is {type(measure).__name__}, not a Measure")
     demand(type(measure.value) in {float, int}, f"{what} is of type {type(measure.value).__name__}, not a float")
     demand(
-        math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, from 0 on"
+        math.isfinite(measure.value) and measure.value >= 0, f"{what} is {measure.value}: smaller is better, at least 0"
     )
     estimate = measure.standing is Standing.ESTIMATE
-    demand(measure.error >= 0 and (estimate or not measure.error), f"{what} has an error and is no estimate")
+    demand(measure.error >= 0 and (estimate or not measure.error), f"{what} has an error and is not an estimate")
 
 
 def _check_expected(
@@ -133,7 +135,7 @@ def _check_expected(
     with convert_to_assertion("expected()"):
         expected = metric.expected(options, channel, tables[0])
     _check_number("what is expected", expected)
-    demand(metric.expected(options, channel, tables[0]) == expected, "what is expected differs when it is asked again")
+    demand(metric.expected(options, channel, tables[0]) == expected, "the expected value differs at a second call")
     with convert_to_assertion("expected() of the number of records alone"):
         alone = metric.expected(options, channel, tables[0].records)
     _check_number("what is expected of the number of records alone", alone)
@@ -158,9 +160,9 @@ class _MetricCase(Struct, frozen=True):
                     measure = self.metric.realised(self.options, made.release, self.original)
                 again = self.metric.realised(self.options, made.release, self.original) if seed == 0 else measure
             _check_number("what is realised", measure)
-            demand(again == measure, "what is realised differs when it is asked again")
+            demand(again == measure, "the realised value differs at a second call")
             if measure is None:
-                demand(not found, "what is realised is told of some draws and not of others")
+                demand(not found, "the realised value exists for some draws and not for others")
                 return []
             found.append(measure.value)
         return found
@@ -177,7 +179,7 @@ class _MetricCase(Struct, frozen=True):
         on_average = sum(values) / len(values)
         demand(
             low - slack <= expected.value <= high + slack,
-            f"expected is {plain_number(expected.value)}, and {DRAWS} draws come to "
+            f"expected is {plain_number(expected.value)}, and {DRAWS} draws yield "
             f"{plain_number(on_average)} on average",
         )
 
@@ -192,7 +194,7 @@ class _MetricCase(Struct, frozen=True):
             return
         demand(expected is None or expected.value <= ROUNDING, "something is expected of a release that is the table")
         for value in self.realised(channel, 1):
-            demand(value <= ROUNDING, "a release that is the table itself comes to more than 0")
+            demand(value <= ROUNDING, "for a release that is the table itself it is above 0")
 
 
 def _mean_bounds(values: Sequence[float]) -> tuple[float, float]:

@@ -25,7 +25,7 @@ NUMBER = re.compile(r"(\d+(?:\.\d+)?(?:/[1-9]\d*)?)(\s?%)?")
 CHAINS = {(Order.STRONGER, Order.STRONGER): Order.STRONGER, (Order.WEAKER, Order.WEAKER): Order.WEAKER}
 
 
-@convert_to_assertion("what the privacy model is asked")
+@convert_to_assertion("the arguments of the privacy model")
 def check_privacy_model(
     model: PrivacyModel[Any],
     examples: Sequence[Mapping[str, object]],
@@ -52,13 +52,13 @@ def check_privacy_model(
     options = [_read_example(model, example) for example in examples]
     asked = [*_foreign_policies(), *(p.policy for p in policies)]
     taken = [_refusal(model, each, policy) is None for each in options for policy in asked]
-    demand(any(taken), "refuses() refuses every example of every policy; give `policies` of which they can be asked")
+    demand(any(taken), "refuses() refuses every example of every policy; give `policies` to which they apply")
     for each in options:
         with convert_to_assertion("describe()"):
             _check_words(model, each)
     for one, other in combinations(options, 2):
         same = model.describe(one) == model.describe(other)
-        demand(not same or one == other, f"describe() says '{model.describe(one)}' of different requirements")
+        demand(not same or one == other, f"describe() returns '{model.describe(one)}' of different requirements")
     _check_order(model, options)
     _check_example(model)
     measures = {f"measures['{name}']": said for name, said in getattr(model, "measures", {}).items()}
@@ -82,7 +82,7 @@ def _check_example(model: PrivacyModel[Any]) -> None:
     try:
         _read_example(model, tomllib.loads(example, parse_float=Decimal)) if example else None
     except tomllib.TOMLDecodeError as error:
-        raise AssertionError(f"`example` is no TOML: {error}") from error
+        raise AssertionError(f"`example` is not TOML: {error}") from error
 
 
 def _exact_limit(options: BaseModel) -> Fraction | None:
@@ -104,7 +104,7 @@ def _check_words(model: PrivacyModel[Any], options: BaseModel) -> None:
             percent(float(limit)),
             percent(float(limit), 0),
         }
-        demand(any(s in words for s in spelled), f"describe() does not tell the limit {limit}: '{words}'")
+        demand(any(s in words for s in spelled), f"describe() does not contain the limit {limit}: '{words}'")
 
 
 def _foreign_policies() -> tuple[Policy, ...]:
@@ -131,17 +131,18 @@ def _check_order(model: PrivacyModel[Any], options: Sequence[BaseModel]) -> None
     for (a, b), found in order.items():
         one, other = model.describe(options[a]), model.describe(options[b])
         if a == b:
-            demand(found is Order.EQUAL, f"compare() says that '{one}' is {found} than itself")
+            demand(found is Order.EQUAL, f"compare() returns that '{one}' is {found} than itself")
         turned = order[b, a]
         demand(
-            turned is OPPOSITE.get(found, found), f"compare() says {found} of '{one}' to '{other}', and {turned} back"
+            turned is OPPOSITE.get(found, found),
+            f"compare() returns {found} of '{one}' to '{other}', and {turned} back",
         )
         limits = _exact_limit(options[a]), _exact_limit(options[b])
         if limits[0] is not None and limits[1] is not None and _differ_in_limit_only(options[a], options[b]):
-            demand(found in OPPOSITE, f"compare() says that '{other}' is {found} to '{one}', of another limit")
+            demand(found in OPPOSITE, f"compare() returns that '{other}' is {found} to '{one}', of another limit")
             stronger.add((limits[1] > limits[0]) == (found is Order.STRONGER))
         same = found is not Order.EQUAL or options[a] == options[b] or _mask_numbers(one) == _mask_numbers(other)
-        demand(same, f"compare() says that '{one}' is equal to '{other}', and describe() words them differently")
+        demand(same, f"compare() returns that '{one}' is equal to '{other}', and describe() words them differently")
     demand(len(stronger) < 2, "compare() takes now the greater limit for stronger, now the smaller one")  # noqa: PLR2004
     for a, b, c in product(range(len(options)), repeat=3):
         through = CHAINS.get((order[a, b], order[b, c]))

@@ -62,7 +62,7 @@ RECORDS = 600
 PAGES: tuple[Literal["audit"], Literal["public"]] = ("audit", "public")
 
 
-@convert_to_assertion("what the renderer is asked")
+@convert_to_assertion("the arguments of the renderer")
 def check_renderer(renderer: Renderer) -> None:
     """Check that a renderer prints both pages of a release for any texts, self-contained and reproducibly.
 
@@ -86,7 +86,7 @@ def check_renderer(renderer: Renderer) -> None:
         _check_decision_shown(renderer, report)
         _check_text(renderer, report)
     for secret in _leaked_marks(renderer, audit, public):
-        raise AssertionError(f"the public page holds a text of the audit page that was printed before: '{secret}'")
+        raise AssertionError(f"the public page contains a text of the audit page that was rendered before: '{secret}'")
 
 
 @cache
@@ -135,10 +135,10 @@ def _check_decision_shown(renderer: Renderer, report: Report) -> None:
         page = _words(" ".join(_texts(renderer.suffix, renderer.render(report).decode())))
     except ValueError:
         return  # no text, or no JSON: reported below
-    demand(_words(report.decision) in page, f"the page does not tell the decision: '{report.decision}'")
+    demand(_words(report.decision) in page, f"the page does not contain the decision: '{report.decision}'")
     for finding in report.findings:
         told = any(_words(text) in page for text in (finding.requirement, finding.model))
-        demand(told, f"the page does not tell the requirement '{finding.requirement}' of {finding.model}")
+        demand(told, f"the page does not contain the requirement '{finding.requirement}' of {finding.model}")
 
 
 def _texts(suffix: str, content: str) -> list[str]:
@@ -163,18 +163,18 @@ def _check_text(renderer: Renderer, report: Report) -> None:
     except UnicodeDecodeError:
         return  # no text: its readers decide
     turned, steering = BIDIRECTIONAL.search(text), CONTROLS.search(text)
-    demand(turned is None, "a text that turns the direction of writing stands on the page as it is; see `visible`")
-    demand(steering is None, "a control character of a text stands on the page as it is; see `visible`")
+    demand(turned is None, "a text that turns the direction of writing is on the page unescaped; see `visible`")
+    demand(steering is None, "a control character of a text is on the page unescaped; see `visible`")
     if renderer.suffix == ".json":
         for document in (text, plain):
             try:
                 json.loads(document)
             except ValueError as error:
-                raise AssertionError(f"it is no JSON: {error}") from error
+                raise AssertionError(f"it is not JSON: {error}") from error
     if renderer.suffix not in MARKUP:
         return
     text, plain = (_without_backslashes(renderer.suffix, page) for page in (text, plain))
-    demand("<script>run()" not in text, "a text of the report stands on the page as markup: it is not escaped")
+    demand("<script>run()" not in text, "a text of the report is on the page as markup: it is not escaped")
     one, other = _Page.of(text), _Page.of(plain)
     demand(one.tags == other.tags, "a text of the report becomes markup: it is not escaped")
     linked = ["".join(found) for found in LINKED.findall(plain)] if renderer.suffix == ".md" else []
@@ -239,5 +239,5 @@ def _leaked_marks(renderer: Renderer, audit: Report, public: Report) -> list[str
     """Return the marks of the audit page that appear on a public page printed after it."""
     before = renderer.render(_mark_texts(audit, "", "AuditMark"))
     content = renderer.render(_mark_texts(public, "", "PublicMark"))
-    demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page holds no text of its report")
+    demand(b"PublicMark" in content or b"AuditMark" not in before, "the public page contains no text of its report")
     return sorted({m.decode() for m in re.findall(rb"AuditMark\d+", content)})

@@ -31,7 +31,7 @@ STRAY = ("no category of any domain", 'Ö, "quoted"\nnext line')
 MANY = 10_000
 
 
-@convert_to_assertion("what the source is asked")
+@convert_to_assertion("the arguments of the source")
 def check_source(
     source: Source,
     policy: OpenedPolicy,
@@ -62,8 +62,8 @@ def check_source(
     Raises:
         AssertionError: with the violated requirement.
     """
-    demand(bool(source.schemes), "a source names the schemes or endings that it opens")
-    demand(rows is not None or callable(make), "`rows` say what the table holds")
+    demand(bool(source.schemes), "a source lists the schemes or endings that it opens")
+    demand(rows is not None or callable(make), "`rows` contain the rows of the table")
     whole = _table(rows) if rows is not None else make_rows(policy.policy)
     uri = make(whole) if callable(make) else make
     read = _SourceReader(source, table or None, policy.policy)
@@ -162,7 +162,7 @@ def _compare(found: Snapshot, expected: Snapshot, policy: Policy) -> None:
     told, right = dict(found.columns()), dict(expected.columns())
     demand(list(told) == list(right), f"columns() are {list(told)}, and the table has {list(right)}")
     for name, kind in right.items():
-        demand(told[name] == kind, f"columns() says that '{name}' is {told[name]}, and it is {kind}")
+        demand(told[name] == kind, f"columns() returns that '{name}' is {told[name]}, and it is {kind}")
     demand(found.records() == expected.records(), f"records() is {found.records()}, and there are {expected.records()}")
     found.unchanged()
     for attribute in policy.released:
@@ -190,7 +190,7 @@ def _compare_column(found: Snapshot, expected: Snapshot, attribute: Attribute) -
     demand(kind == right, f"released_type() of '{attribute.name}' is {kind}, not {right}")
     values, known = found.distinct(attribute, MANY), expected.distinct(attribute, MANY)
     name = f"distinct() of '{attribute.name}'"
-    demand(len({repr(v) for v in values}) == len(values), f"{name} holds a value twice")
+    demand(len({repr(v) for v in values}) == len(values), f"{name} contains a value twice")
     demand({repr(v) for v in values} == {repr(v) for v in known}, f"{name} is {values}, not {known}")
     demand(list(map(repr, values)) == list(map(repr, known)), f"{name} is not sorted: {values}, not {known}")
     few = found.distinct(attribute, 1)
@@ -223,7 +223,8 @@ def _compare_rows(found: Snapshot, expected: Snapshot, attributes: Sequence[Attr
             _compare_codes(what, attribute, told.column(attribute.name), true.column(attribute.name))
         read, wanted = (list(zip(*t.to_pydict().values(), strict=True)) for t in (told, true))
         demand(
-            sorted(map(repr, read)) == sorted(map(repr, wanted)), f"{what} of {names} holds other rows than the table"
+            sorted(map(repr, read)) == sorted(map(repr, wanted)),
+            f"{what} of {names} contains other rows than the table",
         )
         demand(read == wanted, f"{what} of {names} is not sorted")
 
@@ -282,7 +283,8 @@ def _check_changed(read: _SourceReader, make: Callable[[pa.Table], str], whole: 
         else:
             demand(noticed == "RR410", f"the table changed, and it refuses to read it by {noticed}, not by RR410")
             demand(
-                _refusal_code(snapshot.unchanged) == "RR410", "the table changed, and unchanged() says nothing (RR410)"
+                _refusal_code(snapshot.unchanged) == "RR410",
+                "the table changed, and unchanged() does not report it (RR410)",
             )
     with read.snapshot(uri) as snapshot, read.expected(fewer) as expected:
         same = read.rows(snapshot).equals(read.rows(expected))

@@ -67,7 +67,7 @@ class AssociationChange(ABC):
             return f"`attributes`: '{lost[0]}' is not released with categories"
         names = table_attributes(options.attributes, policy)
         if len(set(names)) < max(len(names), 2):
-            return "`attributes` names no two different ones, or one twice"
+            return "`attributes` must list two different attributes or more, each once"
         sizes = sorted(len(known[name].domain or (0,)) for name in names)
         if sizes[-1] * sizes[-2] > MOST_CELLS:
             return f"`attributes`: the table of two of them has over {MOST_CELLS:,} cells"

@@ -114,10 +114,8 @@ class KLDivergence(SharesMetric):
             options, channel, original, lambda found: float((found.shares[held] < MIN_SHARE).sum())
         )
         return (
-            count_measure(
-                "cells counted as 1e-12", clipping, "cells with somebody of the table whose estimate is less"
-            ),
-            count_measure("cells that occur", held.sum(), "cells that somebody of the table is in"),
+            count_measure("cells counted as 1e-12", clipping, "non-empty cells whose estimate is less"),
+            count_measure("cells that occur", held.sum(), "non-empty cells"),
         )
 
 
@@ -173,8 +171,9 @@ class PMSE(SharesMetric):
     name = "pmse"
     within = (0.0, 0.25)
     meaning = (
-        "the mean squared error of guessing whether a record stands in the original or in the estimated table, from 0"
-        " (alike) to 1/4 (told apart with certainty); negative estimates count as 0, and the others are scaled to"
+        "the mean squared error of guessing whether a record is from the original or the estimated table, from 0 "
+        "(equal) to 1/4 (distinguished with certainty)"
+        "; negative estimates count as 0, and the others are scaled to"
         " sum to 1"
     )
 

@@ -51,8 +51,7 @@ class IntervalOverlap(TableMetric):
     absolute: ClassVar[bool] = True
     meaning = (
         "how much the confidence intervals of the population's shares that the release gives overlap with the"
-        " original's, from 0 (not at all) to 1 (they are the same), on average over the cells that somebody of the"
-        " table is in"
+        " original's, from 0 (not at all) to 1 (they are the same), on average over the non-empty cells"
     )
 
     def figure(self, options: TableMetricOptions, original: Original, attributes: tuple[str, ...]) -> Figure:

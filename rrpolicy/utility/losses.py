@@ -48,7 +48,7 @@ class TargetOptions(ClassLossOptions):
     """The columns that make classes, and the column that classes should predict."""
 
     classified: str | None = Field(
-        default=None, description="What is told from a class; default: the only sensitive attribute."
+        default=None, description="The attribute that is predicted from a class; default: the only sensitive attribute."
     )
 
 
@@ -75,10 +75,10 @@ class ClassLoss(ABC):
         if issubclass(channel, SuppressionChannel):
             return None
         if not issubclass(channel, Product):
-            return "who is in a class is left to chance"
+            return "class membership is random"
         drawn = [name for names, axis in axes if not issubclass(axis, (Identity, Recode)) for name in names]
         concerned = drawn if options.attributes is None else [n for n in drawn if n in options.attributes]
-        return f"'{concerned[0]}' is randomised: who is in a class is left to chance" if concerned else None
+        return f"'{concerned[0]}' is randomised: class membership is random" if concerned else None
 
     def refuses(self, options: ClassLossOptions, policy: Policy) -> str | None:
         """Return why a policy has no such classes; None if it has."""
@@ -122,8 +122,9 @@ class NCP(ClassLoss):
     name = "ncp"
     absolute = False
     meaning = (
-        "the share of an attribute's categories that a released label stands for, 0 where it is one category, on"
-        " average over records and attributes"
+        "the share of an attribute's categories that a released label represents, 0 where it is one category, on "
+        "average"
+        " over records and attributes"
     )
 
     def of(self, rows: ReleasedRows) -> float:
@@ -137,7 +138,7 @@ class Discernibility(ClassLoss):
     name = "discernibility"
     meaning = (
         "the summed squares of the sizes of equivalence classes, a suppressed record counting as many as there are"
-        " records: how many records each one cannot be told from, in all"
+        " records: the total number of records that each record is indistinguishable from"
     )
 
     def of(self, rows: ReleasedRows) -> float:
@@ -162,7 +163,7 @@ class ClassificationLoss(ClassLoss):
             return wrong
         sensitive = [a.name for a in policy.with_role(Role.SENSITIVE) if a.categorical]
         if options.classified is None and len(sensitive) != 1:
-            return f"`classified` must name what is told from a class: {len(sensitive)} attributes are sensitive"
+            return f"`classified` must be set: {len(sensitive)} attributes are sensitive"
         name = options.classified or sensitive[0]
         if name not in {a.name for a in policy.released if a.categorical}:
             return f"`classified`: '{name}' is not released with categories"
@@ -177,7 +178,7 @@ class ClassificationLoss(ClassLoss):
         assert isinstance(options, TargetOptions)
         changed = {name for names, axis in axes if not issubclass(axis, Identity) for name in names}
         if options.classified in changed:
-            return f"'{options.classified}' is not released as it is"
+            return f"'{options.classified}' is not released unchanged"
         return super().unfit(options, channel, axes)
 
     def of(self, rows: ReleasedRows) -> float:

@@ -51,10 +51,7 @@ class GroupByError(SharesMetric):
     """The mean relative error of the groups of all attributes."""
 
     name = "group-by-error"
-    meaning = (
-        "the mean relative error of estimated counts over the groups of all its attributes together that somebody of"
-        " the table is in"
-    )
+    meaning = "the mean relative error of estimated counts over the non-empty groups of all its attributes together"
 
     def groups(self, shares: Array) -> Array:
         """Return the shares of the groups, of a table of shares."""
@@ -70,7 +67,7 @@ class GroupByError(SharesMetric):
 
         del channel
         p = self.groups(original_shares(original, table_attributes(options.attributes, original.policy)))
-        return (count_measure("groups", (p > 0).sum(), "the mean is over them; somebody of the table is in each"),)
+        return (count_measure("groups", (p > 0).sum(), "the mean is over them; each is non-empty"),)
 
 
 class CubeError(GroupByError):
@@ -78,8 +75,8 @@ class CubeError(GroupByError):
 
     name = "cube-error"
     meaning = (
-        "the mean relative error of estimated counts over the groups of every subset of its attributes, the grand total"
-        " included, that somebody of the table is in"
+        "the mean relative error of estimated counts over the non-empty groups of every subset of its attributes, "
+        "including the grand total"
     )
 
     def groups(self, shares: Array) -> Array:
@@ -96,9 +93,9 @@ def _valid_share(value: Fraction) -> Fraction:
 class QueryOptions(TableMetricOptions):
     """Which queries."""
 
-    dimensions: int = Field(default=2, ge=1, le=8, description="Attributes of a query beside the sensitive one (qd).")
+    dimensions: int = Field(default=2, ge=1, le=8, description="Attributes of a query besides the sensitive one (qd).")
     selectivity: Annotated[Rational, AfterValidator(_valid_share)] = Field(
-        default=Fraction(1, 20), description="The share of a query's cells that it asks for (s)."
+        default=Fraction(1, 20), description="The share of cells that a query selects (s)."
     )
     queries: int = Field(default=1000, ge=1, le=100_000, description="How many are drawn.")
 
@@ -109,8 +106,8 @@ class RandomQueryError(TableMetric):
     name = "random-query-error"
     options = QueryOptions
     meaning = (
-        "the mean relative error of the estimated counts of random conjunctive queries over the sensitive attribute and"
-        " some others, of those that somebody of the table satisfies"
+        "the mean relative error of the estimated counts of random conjunctive queries over the sensitive "
+        "attribute and some others, over queries with a non-zero count"
     )
 
     def refuses(self, options: TableMetricOptions, policy: Policy) -> str | None:
@@ -121,7 +118,7 @@ class RandomQueryError(TableMetric):
             return wrong
         names = table_attributes(options.attributes, policy)
         if not _sensitive_attributes(names, policy):
-            return "`attributes`: none of them is sensitive"
+            return "`attributes` contains no sensitive attribute"
         if len(names) - len(_sensitive_attributes(names, policy)) < options.dimensions:
             return f"`dimensions`: fewer than {options.dimensions} of the attributes are not sensitive"
         return None
@@ -137,9 +134,7 @@ class RandomQueryError(TableMetric):
         del channel
         assert isinstance(options, QueryOptions)
         _, true = _queries_and_answers(options, original, table_attributes(options.attributes, original.policy))
-        return (
-            count_measure("queries", (true > 0).sum(), "the mean is over them; somebody of the table satisfies each"),
-        )
+        return (count_measure("queries", (true > 0).sum(), "the mean is over them; each has a non-zero count"),)
 
 
 def _queries_and_answers(

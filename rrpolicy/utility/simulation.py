@@ -256,7 +256,7 @@ def mean_over_draws(values: Sequence[float], within: Range | None = None) -> Mea
 
 def simulation_too_large(what: str) -> DataError:
     """Return the error (RR346) for a simulation that is refused."""
-    hint = "name fewer `attributes`, or ask for fewer `draws`"
+    hint = "list fewer `attributes`, or set fewer `draws`"
     return DataError(Problem("RR346", f"{what}: that is too much to simulate", hint=hint))
 
 

@@ -146,7 +146,7 @@ def estimation_obstacle(named: tuple[str, ...] | None, policy: Policy) -> str | 
     if lost:
         return f"`attributes`: '{lost[0]}' is not released with categories"
     if named and len(set(named)) < len(named):
-        return "`attributes` names one twice"
+        return "`attributes` lists one twice"
     if not known:
         return "nothing is released with categories"
     cells = math.prod(len(known[name].domain or (0,)) for name in table_attributes(named, policy))

@@ -110,7 +110,7 @@ def _open_attacked_bundle(
         RequirementError: RR110 to RR137 if the bundle is inconsistent, or surely of another table.
     """
     if not (bundle / "public").is_dir() or not (bundle / "audit").is_dir():
-        message = f"{bundle} is no whole bundle: it lacks public/ or audit/"
+        message = f"{bundle} is not a whole bundle: it lacks public/ or audit/"
         raise PolicyError(Problem("RR260", message, expected="a bundle written by `rrpolicy release`"))
     spilled = stack.enter_context(scratch_folder()).folder
     side, audit = verify_records(bundle, spilled, plugins, given.engines, uri=given.uri or "")
@@ -129,6 +129,6 @@ def _open_attacked_bundle(
     elif not sure:
         finding = goodness_of_fit_finding(audit, side, original, spilled)
         if finding.verdict is Verdict.FAILED:
-            unlike = f"what it holds does not look like a draw from this one{false_alarm_text(finding)}"
+            unlike = f"its contents do not look like a draw from this one{false_alarm_text(finding)}"
             target = replace(target, unfit=OTHER_TABLE.format(unlike))
     return AttackedBundle(side.manifest.digest, side.registry, original, target)

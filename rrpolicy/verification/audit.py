@@ -65,8 +65,8 @@ CLAIMS = (
     (RECORD_PATH, "the commit of the policy", "policy_commit", "policy_blob"),
     (RECORD_PATH, "versions of what wrote the files", "writers"),
     (RECORD_PATH, "versions of the software", "software"),
-    (RECORD_PATH, "the tag of the source", "source_tag"),
-    (PLAN_PATH, "the tag of the source", "source_tag"),
+    (RECORD_PATH, "the keyed hash of the source", "source_tag"),
+    (PLAN_PATH, "the keyed hash of the source", "source_tag"),
     (PLAN_PATH, "the policy, the software and the channel of the plan", "policy", "software", "channel", "digest"),
     (RECORD_PATH, "digests of the policy and of the plan", "policy_digest", "plan_digest"),
     (PLAN_PATH, "how the mechanism chose", "origins", "unrounded", "remarks", "derived"),
@@ -77,7 +77,7 @@ CLAIMS = (
     (FINDINGS, "how strong the release is", "protection"),
     (FINDINGS, "whether it was tested how many records a person has", "tested"),
     (PLAN_PATH, "the table that parameters were chosen on", "plan_on"),
-    (FINDINGS, "where the policy asks for it", "findings.place"),
+    (FINDINGS, "where the policy requires it", "findings.place"),
 )
 """Claims of audit/ that need the source, the key or the policy as written: file, meaning, fields."""
 CHOICE_FIELDS = ("origins", "unrounded", "remarks", "derived")
@@ -147,10 +147,10 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditF
     for file, meaning, *fields in CLAIMS:
         log.claim(file, meaning, *fields)
     if "together" in record:
-        log.claim(RECORD_PATH, "what it comes to together with earlier releases (`rrpolicy ledger show`)", "together")
+        log.claim(RECORD_PATH, "the combined privacy loss with earlier releases (`rrpolicy ledger show`)", "together")
     listed, further = record["policy_files"], {auditing.ATTACK_FILE, auditing.COMPARISON_FILE} & record["files"].keys()
     check_files(log, folder, record["files"], auditing.AUDIT_FILE, {*auditing.FILES, *listed, *further})
-    failure = "the field 'policy_files' of audit.json names a file twice, or not in order"
+    failure = "the field 'policy_files' of audit.json lists a file twice, or not in order"
     log.check("audit.json: policy_files", listed == sorted(set(listed)), "RR113", failure)
     _check_modes(log, folder)
     _check_reference(log, record, side)
@@ -185,7 +185,7 @@ def _read_plan(log: Log, folder: Path, side: PublicFolder, uri: str) -> Plan | N
             side.registry.refuse_absent(error.what, error.name)
         log.check("plan.json", False, "RR122", f"audit/plan.json: {error.problems[0].message}")  # noqa: FBT003 it fails
         return None
-    failure = "audit/plan.json holds what is no part of a plan"
+    failure = "audit/plan.json contains entries that do not belong to a plan"
     log.again("plan.json: written again", documents_identical(document, plan.to_json()), "RR122", failure)
     return plan
 
@@ -197,7 +197,7 @@ def _read_findings(log: Log, folder: Path) -> Assessment | None:
         return None
     stated = read_assessment(document)
     agree = documents_identical(document, auditing.findings_document(stated))
-    log.check("findings.json: says one thing", agree, "RR122", "audit/findings.json contradicts itself")
+    log.check("findings.json: is consistent", agree, "RR122", "audit/findings.json contradicts itself")
     return stated
 
 
@@ -209,17 +209,15 @@ def _read_attack_record(log: Log, folder: Path, side: PublicFolder) -> AttackRep
         return None
     attacked = read(AttackReport, document)
     agree = documents_identical(document, attacked.to_json())
-    log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
+    log.check(f"{name}: is consistent", agree, "RR122", f"audit/{name} contradicts itself")
     right = (attacked.releases[:1], attacked.records) == ((side.manifest.digest,), side.manifest.records)
     right = right and (len(attacked.releases) > 1 or not attacked.together)
     log.check(f"{name}: its release", right, "RR121", f"audit/{name} is the test of another release")
     told = "; ".join(problem.message for problem in attacked.problems)
     log.check(f"{name}: as predicted", attacked.passed, "RR554", f"the adversarial test of this release: {told}")
-    log.claim(f"audit/{name}", "what attacks come to", "attacks")
+    log.claim(f"audit/{name}", "results of attacks", "attacks")
     if len(attacked.releases) > 1:
-        log.claim(
-            f"audit/{name}", "what attacks on several releases come to, and which they are", "together", "releases"
-        )
+        log.claim(f"audit/{name}", "results of attacks on several releases, and their list", "together", "releases")
     log.claim(f"audit/{name}", "the table that was attacked with", "source")
     log.claim(f"audit/{name}", "versions of the software", "rrpolicy")
     return attacked
@@ -233,7 +231,7 @@ def _read_comparison(log: Log, folder: Path, side: PublicFolder) -> Alternatives
         return None
     compared = read(AlternativesRecord, document)
     agree = documents_identical(document, plain(compared))
-    log.check(f"{name}: says one thing", agree, "RR122", f"audit/{name} contradicts itself")
+    log.check(f"{name}: is consistent", agree, "RR122", f"audit/{name} contradicts itself")
     own = sum(one.released for one in compared.candidates)
     right = compared.release == side.manifest.digest and own == 1
     log.check(f"{name}: its release", right, "RR121", f"audit/{name} compares another release")
@@ -278,7 +276,7 @@ def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     plan, record = audit.plan, audit.record
     agree = plan.digest() == record["plan_digest"] and plan.source_tag == record["source_tag"]
     agree = agree and plan.policy_digest == record["policy_digest"]
-    log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json names")
+    log.check("plan.json: digests", agree, "RR122", "audit/plan.json is not the plan that audit.json lists")
     policy = read_document(audit.folder / "policy.json")
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and documents_identical(policy, plan.policy.to_json())
@@ -298,7 +296,7 @@ def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     data, settings = side.manifest.data, plan.policy.release
     stated = data.format, data.csv_formulas, data.rows_per_file
     form = stated == (settings.format, settings.csv_formulas, settings.rows_per_file)
-    log.check("format: as planned", form, "RR122", "the release has another format than the policy says")
+    log.check("format: as planned", form, "RR122", "the release has another format than the policy declares")
 
 
 def _check_collection_plan(log: Log, plan: Plan, side: PublicFolder) -> None:
@@ -306,7 +304,7 @@ def _check_collection_plan(log: Log, plan: Plan, side: PublicFolder) -> None:
     named = None
     if plan.source_tag is None and not tuple(collection_problems(plan.policy, plan.channel, plan.derived)):
         named = Questionnaire.of(plan.policy, plan.policy_digest, plan.channel, plan.software).digest
-    failure = "release.json does not say rightly with which questionnaire its records were collected"
+    failure = "release.json does not contain the questionnaire of its records"
     agrees = named == side.manifest.collected and (plan.source_tag is None) == (side.manifest.collected is not None)
     log.check("release.json: collected", agrees, "RR525", failure)
     if side.manifest.collected is not None:
@@ -326,7 +324,7 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
     log.check("utility on both sides", agree, "RR122", "the utility of public/ and audit/ differs")
     plan = audit.plan
     possible = not stated.tested or plan.policy.unit is not None
-    failure = "findings.json says that it was tested how many records a person has, and no column identifies people"
+    failure = "findings.json states that the number of records per person was tested, and no column identifies people"
     log.check("records of a unit", possible, "RR129", failure)
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
     one_each = len(findings) == len(shown)
@@ -381,7 +379,7 @@ def _policy_as_written(
     if policy.mechanism.name not in side.registry.mechanisms:
         log.undecided.append(f"the options of the mechanism as written ({policy.mechanism.name} is not loaded)")
     needed = set(auditing.policy_file_paths(toml, policy.files))
-    failure = "audit/ holds other files of the policy than the policy reads"
+    failure = "audit/ contains other files of the policy than the policy reads"
     log.check("files of the policy", listed == needed, "RR113", failure)
     return policy
 
@@ -391,7 +389,7 @@ def _check_places(log: Log, policy: Policy, stated: Assessment, side: PublicFold
     asked = [plain(r.place) for r in policy.requirements]
     for file, findings in ((RELEASE, side.manifest.findings), (FINDINGS, stated.findings)):
         places = [plain(finding.place) for finding in findings]
-        failure = f"{file} names other lines of the policy than those that ask for its findings"
+        failure = f"{file} lists other lines of the policy than those of its findings"
         log.again(f"{file}: places", documents_identical(places, asked), "RR122", failure)
         log.confirm(file, "findings.place")
     asked_at = dict(zip(entry_identities(policy).requirements, (r.place for r in policy.requirements), strict=True))
@@ -402,7 +400,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     """Recompute with the original, if it may be the released table; return the assessment."""
     plan = audit.plan
     as_drawn = documents_equivalent(finalised_channel(plan.channel, original).to_json(), plan.channel.to_json())
-    log.check("sampler", as_drawn, "RR124", "the source would be drawn from in another way than the plan says")
+    log.check("sampler", as_drawn, "RR124", "the source would be sampled otherwise than the plan states")
     assessment = assess(plan.policy, side.registry, plan.channel, original, plan.derived).placed(audit.places)
     uncounted = plan.reference is not None and original.reference is None  # requirements on people stay undecided
     if assessment.tested != audit.stated.tested:  # counts may lack the column that identifies people
@@ -414,11 +412,11 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         if uncounted and finding.verdict is Verdict.UNDECIDED:
             continue
         holds = finding.verdict is Verdict.SATISFIED
-        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} does not hold")
+        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} is not met")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", documents_equivalent(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
     if audit.stated.protection is not None and assessment.tested == audit.stated.tested:
-        failure = "the grade of protection, or what it follows from, is not what the source gives"
+        failure = "the grade of protection, or its basis, is not what the source yields"
         log.check(
             "protection",
             documents_equivalent(plain(audit.stated.protection), plain(assessment.protection)),
@@ -429,7 +427,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     came_to = realised_findings(
         plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch
     )
-    failure = "what the draw came to, as it was stated, is not what the source and the release give"
+    failure = "the stated results of the draw are not those of the source and the release"
     agree = documents_equivalent(plain(audit.stated.attained), plain(came_to))
     log.again("attained", agree, "RR132", failure)
     recomputed = assessment.findings

@@ -62,14 +62,14 @@ CLAIMS = (
     ("the mechanism's name", "mechanism"),
     ("roles, scales, hierarchies and reasons of the attributes", "attributes"),
     ("what the policy requires", "requirements"),
-    ("what the policy asks of the data's use, and whether it is met", "utility"),
+    ("the policy's conditions of use, and whether they are met", "utility"),
     ("where parameters come from", "origins"),
-    ("which statistics of the original the release tells", "derived"),
+    ("which statistics of the original the release discloses", "derived"),
     ("the table that parameters were chosen on", "plan_on"),
     ("how many records a unit has", "units"),
-    ("whether a survey's weights were kept inside", "weights_inside"),
-    ("where the policy asks for it", "findings.place"),
-    ("how text that begins as a formula does stands in CSV", "data.csv_formulas"),
+    ("whether a survey's weights were withheld", "weights_inside"),
+    ("where the policy requires it", "findings.place"),
+    ("how CSV escapes text that begins like a formula", "data.csv_formulas"),
 )
 WITHOUT_ROWS = "the released rows: they are not at hand"
 COLLECTED = "whether each record was randomised on its person's own machine, by the questionnaire: nobody else saw it"
@@ -131,7 +131,7 @@ def verify_public(
         log.claim(RELEASE_PATH, meaning, name)
     check_declarations(log, manifest, RELEASE_PATH, Terms().today if today is None else today)
     if manifest.ledger is not None:
-        log.claim(RELEASE_PATH, "where it stands in a ledger", "ledger")
+        log.claim(RELEASE_PATH, "its place in a ledger", "ledger")
     if manifest.series is not None:
         log.claim(RELEASE_PATH, "the series that it belongs to", "series")
     if not (_check_canonical_fields(log, document, manifest) and _check_repeated_fields(log, side)):
@@ -182,7 +182,7 @@ def _check_canonical_fields(log: Log, document: Mapping[str, Any], manifest: Man
     again = manifest.to_json()
     differ = [key for key in again if not documents_identical(document.get(key), again[key])]
     failure = f"release.json contradicts itself in {', '.join(differ)}"
-    return log.check("release.json: says one thing", not differ, "RR118", failure)
+    return log.check("release.json: is consistent", not differ, "RR118", failure)
 
 
 def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
@@ -211,7 +211,7 @@ def _check_repeated_fields(log: Log, side: PublicFolder) -> bool:
     log.check("attributes of the channel", agree, "RR118", failure)
     told = list(channel_contradictions(channel, manifest.attributes))
     failure = f"the channel contradicts the attributes or itself: {'; '.join(told)}"
-    log.check("what the channel says of itself", not told, "RR118", failure)
+    log.check("the channel's declared properties", not told, "RR118", failure)
     for own in unverified_components(channel):
         named = (
             f"draws and decoders of '{own.kind}'"
@@ -239,17 +239,17 @@ def _check_questionnaire(log: Log, side: PublicFolder) -> None:
     if document is None:
         return
     asked, manifest = Questionnaire.from_json(document, side.registry), side.manifest
-    failure = f"public/{QUESTIONNAIRE} is not the one that release.json names"
+    failure = f"public/{QUESTIONNAIRE} is not the one that release.json lists"
     log.check("questionnaire: as named", asked.digest == manifest.collected, "RR525", failure)
     categories = {a.name: a.domain for a in manifest.attributes}
     told = asked.policy, asked.software, asked.max_records, {q.attribute: q.categories for q in asked.questions}
     stated = manifest.policy, manifest.software, manifest.units.max_records, categories
     agrees = told == stated and documents_identical(asked.channel.to_public_json(), side.channel.to_public_json())
-    failure = f"public/{QUESTIONNAIRE} asks other questions than the release answers, or randomises them otherwise"
+    failure = f"public/{QUESTIONNAIRE} contains other questions than the release, or randomises them otherwise"
     log.check("questionnaire: of this release", agrees, "RR525", failure)
-    failure = f"public/{QUESTIONNAIRE} does not promise what its channel keeps"
-    log.again("questionnaire: what it promises", asked == asked.promised_again(), "RR525", failure)
-    log.claim(f"public/{QUESTIONNAIRE}", "how numbers become categories, and what is no category", "questions")
+    failure = f"public/{QUESTIONNAIRE} states other guarantees than its channel"
+    log.again("questionnaire: its guarantees", asked == asked.promised_again(), "RR525", failure)
+    log.claim(f"public/{QUESTIONNAIRE}", "how numbers become categories, and what is not a category", "questions")
     log.undecided.append(COLLECTED)
 
 
@@ -281,13 +281,13 @@ def _check_data(log: Log, side: PublicFolder, scratch: Path) -> bool:
     """Check every data file; return whether all could be read."""
     data = side.manifest.data
     known = data.format in side.registry.formats and set(data.tables) == {t.name for t in side.channel.tables()}
-    failure = "the field 'data' of release.json names other tables or an unknown format"
+    failure = "the field 'data' of release.json lists other tables or an unknown format"
     if not log.check("data", known, "RR110", failure):
         return False
     readable = True
     for spec in side.channel.tables():
         path, files = side.manifest.pattern(spec.name), _expected_table_files(data, spec.name)
-        failure = f"table {spec.name} must stand in " + (files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}")
+        failure = f"table {spec.name} must be in " + (files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}")
         if not log.check(f"{path}: name", list(data.tables[spec.name].files) == files, "RR115", failure):
             readable = False
             continue
@@ -311,17 +311,17 @@ def _check_table(log: Log, side: PublicFolder, scratch: Path, name: str) -> None
         rows = table.rows()
         right = rows == stated.rows
         log.check(
-            f"{path}: rows", right, "RR115", f"{path} has another number of rows than the manifest says", str(rows)
+            f"{path}: rows", right, "RR115", f"{path} has another number of rows than release.json states", str(rows)
         )
         cut = data.rows_per_file
         right = cut is None or all(rows == cut for rows in table.rows_of_each()[:-1])
         failure = f"{path}: every file but the last must have {cut} rows"
         log.check(f"{path}: rows of each file", right, "RR115", failure)
         bare = table.bare()
-        failure = f"{path} holds text that a spreadsheet would run as a formula, not escaped, in {', '.join(bare)}"
+        failure = f"{path} contains text that a spreadsheet would run as a formula, not escaped, in {', '.join(bare)}"
         log.check(f"{path}: formulas", not bare, "RR115", failure)
         outside = table.outside()
-        failure = f"{path} holds values outside the domain in {', '.join(outside)}"
+        failure = f"{path} contains values outside the domain in {', '.join(outside)}"
         log.check(f"{path}: domains", not outside, "RR116", failure)
         found = "sha256:" + row_digest(table.distinct()).hex()
         failure = f"{path}: its rows are not those whose digest the manifest states"
@@ -349,7 +349,7 @@ def _check_findings(log: Log, side: PublicFolder, scratch: Path | None) -> None:
     findings = found.findings
     _check_derived(log, side, {d.id for d in manifest.derived}, findings)
     agree = len(findings) == len(manifest.findings) == len(policy.requirements) > 0
-    if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
+    if not log.check("findings", agree, "RR119", "the manifest does not contain one finding for each requirement"):
         return
     for finding, stated in zip(findings, manifest.findings, strict=True):
         check_finding(log, finding.up_to(Basis.RELEASE), stated, where="release.json")
@@ -366,18 +366,18 @@ def _check_withheld(log: Log, side: PublicFolder) -> None:
     _check_derived(log, side, {d.id for d in manifest.derived}, manifest.findings)
     models = [finding.model.partition("/")[0] for finding in manifest.findings]
     agree = models == [stated.model for stated in manifest.requirements] and len(models) > 0
-    if not log.check("findings", agree, "RR119", "the manifest does not hold one finding for each requirement"):
+    if not log.check("findings", agree, "RR119", "the manifest does not contain one finding for each requirement"):
         return
     bare = all(plain(found) == plain(found.withheld()) for found in manifest.findings) and not manifest.utility
-    failure = "release.json withholds the matrices and tells numbers that they may follow from"
+    failure = "release.json withholds the matrices but contains numbers from which they may follow"
     log.check("findings: without numbers", bare, "RR119", failure)
     for finding in manifest.findings:
         held = finding.verdict is Verdict.SATISFIED
-        failure = f"{finding.model}: release.json does not state that it holds"
-        log.check(f"{finding.model} is stated to hold", held, "RR119", failure)
+        failure = f"{finding.model}: release.json does not state that it is met"
+        log.check(f"{finding.model} is stated to be met", held, "RR119", failure)
         log.undecided.append(f"{finding.model} {finding.requirement}")
     log.claim(RELEASE_PATH, "findings, whose numbers are withheld with the matrices", "findings")
-    log.claim(RELEASE_PATH, "what is said of the matrices that are withheld", "decoders")
+    log.claim(RELEASE_PATH, "statements about the withheld matrices", "decoders")
 
 
 def _check_derived(log: Log, side: PublicFolder, ids: set[str], findings: Sequence[Finding]) -> None:
@@ -410,9 +410,9 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str) ->
     log.check(f"{name}, in {where}", not differ, "RR119", failure)
     differ = [key for key in wording if not documents_equivalent(found.get(key), expected.get(key))]
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
-    log.again(f"{name}, what {where} says of it", not differ, "RR119", failure)
+    log.again(f"{name}, as described in {where}", not differ, "RR119", failure)
     held = stated.verdict is Verdict.SATISFIED
-    log.check(f"{name} is stated to hold", held, "RR119", f"{name}: {where} does not state that it holds")
+    log.check(f"{name} is stated to be met", held, "RR119", f"{name}: {where} does not state that it is met")
 
 
 def check_public_page(log: Log, side: PublicFolder) -> None:

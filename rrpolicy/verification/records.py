@@ -192,7 +192,7 @@ def check_waivers_at_release(log: Log, manifest: Manifest, record: Mapping[str, 
 def check_policy_declarations(log: Log, manifest: Manifest, policy: Policy, file: str) -> None:
     """Check that the policy as written has the declarations in release.json."""
     agree = policy.governance.digest() == manifest.governance_digest
-    failure = "audit/policy.toml does not declare what release.json says that people declared and decided"
+    failure = "audit/policy.toml does not contain the declarations and decisions in release.json"
     if log.again("policy.toml: what it declares", agree, "RR122", failure):
         log.confirm(file, "governance")
         places = {waiver.finding: waiver.place for waiver in policy.governance.waivers}

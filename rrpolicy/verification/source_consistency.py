@@ -128,6 +128,6 @@ def check_attack_record(log: Log, audit: AuditFolder, side: PublicFolder, origin
         return
     again = AttackReport(stated.releases, stated.source, original.records, stated.version, found, stated.together)
     by = "" if stated.version == rrpolicy.__version__ else f"rrpolicy {stated.version}"
-    failure = f"{file} is not what the attacks come to"
+    failure = f"{file} does not contain the results of the attacks"
     log.again(f"{file}: run again", documents_equivalent(stated.to_json(), again.to_json()), "RR552", failure, by)
     log.confirm(file, "attacks", "source")

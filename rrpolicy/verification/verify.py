@@ -55,7 +55,7 @@ COUNTED = (
     ("shares of the original", "marginals.rows.original"),
     ("what this draw attained", "utility.realised"),
     ("how many values are the true ones", "true_values"),
-    ("what the mechanism tells of the original", "sections"),
+    ("statistics of the original that the mechanism discloses", "sections"),
     ("expected errors of pairs", "pairs"),
     ("associations of the original", "associations"),
 )
@@ -87,7 +87,7 @@ def check_audit_page(
     manifest = full_manifest(side.manifest, audit.plan)
     expected = audit_report(side.folder, manifest, pieces, released=side.released).to_json()
     assert isinstance(expected, dict)
-    hidden = [*([] if original else COUNTED), *([] if audit.policy else [("where the policy asks for it", PLACE)])]
+    hidden = [*([] if original else COUNTED), *([] if audit.policy else [("where the policy requires it", PLACE)])]
     for meaning, path in hidden:
         log.claim(REPORT, meaning, path)
     fields = {path for _, path in hidden}
@@ -128,7 +128,7 @@ ATTESTATIONS_FOLDER = "attestations"
 """The folder of signed statements, next to public/ and audit/."""
 APPROVAL_FILE = "approval.dsse.json"
 """The approval of the policy, which is there before the first signature."""
-INSIDE = "the survey's weights, which are kept inside: only the key shows whether they are those of the release (--key)"
+INSIDE = "the survey's weights, which are withheld: only the key shows whether they are those of the release (--key)"
 """Undecided without a key, if a release uses weights that it does not contain."""
 BELOW = {
     VerificationLevel.PUBLIC: "what audit/ states",
@@ -214,7 +214,7 @@ def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions])
 def _require_public_only(public: Path, level: VerificationLevel | None, *, given: bool) -> None:
     """Refuse inputs that need audit/, with which the source and the key are compared, if only public/ is given."""
     if given or (level is not None and level > VerificationLevel.PUBLIC):
-        hint = "name the bundle's own folder, which holds public/ and audit/, or leave out --source and --key"
+        hint = "give the bundle's own folder, which contains public/ and audit/, or leave out --source and --key"
         message = f"{public} is public/ alone: it can be verified up to `--level public`"
         raise PolicyError(Problem("RR250", message, expected="the whole bundle, for any level above", hint=hint))
 
@@ -287,7 +287,7 @@ def _with_reference_place(policy: Policy, reference: str | None) -> Policy:
         return policy
     if policy.reference is None:
         raise PolicyError(
-            Problem("RR250", "--reference: the release's policy names no population", hint="leave it out")
+            Problem("RR250", "--reference: the release's policy declares no population", hint="leave it out")
         )
     return replace(policy, reference=replace(policy.reference, uri=reference))
 
@@ -332,7 +332,7 @@ def _other_table_problem(problems: Sequence[Problem]) -> Problem:
     more = f"; and {len(problems) - _SHOWN} more" if len(problems) > _SHOWN else ""
     message = f"this is not the table that was released: it does not pass the release's policy: {told}{more}"
     codes = quoted_list(dict.fromkeys(problem.code for problem in problems[:_SHOWN]))
-    hint = f"name the release's own source, as it was; `rrpolicy explain` says of {codes} what is wrong with this table"
+    hint = f"give the release's own source, unchanged; `rrpolicy explain` explains {codes}, the errors of this table"
     return Problem("RR327", message, expected="the table that the release was made from", hint=hint)
 
 

@@ -257,8 +257,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str, str]] = {
     "a stream": (lambda: pa.table({"x": [1]}).to_reader(), "RR345", "only once"),
     "a series": (lambda: pl.Series([1, 2]), "RR344", "cannot be read"),
     "a query to come": (lambda: pl.LazyFrame({"x": [1]}), "RR250", "collect()"),
-    "a list": (lambda: [["SECRET"]], "RR250", "list is no table"),
-    "a number": (lambda: 7, "RR250", "int is no table"),
+    "a list": (lambda: [["SECRET"]], "RR250", "list is not a table"),
+    "a number": (lambda: 7, "RR250", "int is not a table"),
 }
 
 

@@ -168,4 +168,4 @@ def test_nobody_alone_is_told() -> None:
     original, promised = people(500), channel("sex", SEX, 2)
     releases = [target(promised, original, draw_tables(promised, original, seed)["data"], POLICY) for seed in (1, 2)]
     (found,) = intersect(releases)
-    assert found.reason == "nobody is alone in what is released as it is"
+    assert found.reason == "no person is unique in the unchanged columns"

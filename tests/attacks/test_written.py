@@ -289,7 +289,7 @@ def test_a_failed_test_heads_the_report_and_a_new_one_takes_its_place(copied: Pa
     reseal(copied, lambda d: d["attacks"][0].update(outcome="not as predicted", tail=0.0))
     assert "Not fit for release" in page.read_text()
     assert (
-        "The adversarial test failed: these files are not what the findings speak of. Do not publish them.</"
+        "The adversarial test failed: the findings do not describe these files. Do not publish them.</"
         in page.read_text().replace("</bdi>", "")
     )
     assert "RR554" in failures(copied)

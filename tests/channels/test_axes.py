@@ -428,7 +428,7 @@ def test_an_unknown_kind_is_named() -> None:
 
 
 def test_an_axis_is_no_channel() -> None:
-    with pytest.raises(DataError, match="an axis where a channel stands"):
+    with pytest.raises(DataError, match="an axis in place of a channel"):
         channel_from_json(Identity.of("x", ["a"]).to_json(), KINDS)
 
 

@@ -55,7 +55,7 @@ def test_suppressed_classes_stand_in_audit_alone():
     assert public["rule"] == {"rule": "levels", "suppressing": True}
     other = Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(1, 0)])
     assert json.dumps(public) == json.dumps(other.to_public_json())
-    with pytest.raises(ValueError, match="does not tell which classes"):
+    with pytest.raises(ValueError, match="does not list the suppressed classes"):
         Recode.from_json(public).recode(np.array([[0, 0]]))
 
 
@@ -74,7 +74,7 @@ def test_what_is_released_is_a_group_or_a_star():
     [
         (lambda: Recode.by_levels([A], [["*", "*", "v"]], suppressed=[]), "cannot mean suppressed"),
         (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 1),),), Levels()), "exactly one group"),
-        (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 3),),), Levels()), "must stand for"),
+        (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 3),),), Levels()), "must represent"),
         (lambda: Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(7, 0)]), "none of the classes"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((1, 0), (None,))), "not the whole domain"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((0, 0), (Cut(0, (1, 3)), None, None))), "does not part"),

@@ -124,7 +124,7 @@ def component(
         return None
     own = {}
     for name, value in spec.get("variables", {}).items():
-        assert value == "0" or value["expand"] is False, f"{name}: a dollar sign in an input is no variable"
+        assert value == "0" or value["expand"] is False, f"{name}: a dollar sign in an input is not a variable"
         own[name] = value if value == "0" else value["value"]
     log = ""
     status = 0

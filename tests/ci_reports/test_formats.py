@@ -398,4 +398,4 @@ def test_a_summary_that_a_step_cannot_hold_is_cut_and_says_so(tmp_path):
     outcome = CommandOutcome("plan", 0, (OutcomeSubject("p", "1", "", 0, entries),), tmp_path)
     page = format_outcome(outcome, Output("markdown"))
     assert 900_000 < len(page.encode()) < 2**20
-    assert "lines more are left out" in page.splitlines()[-1]
+    assert "more lines are left out" in page.splitlines()[-1]

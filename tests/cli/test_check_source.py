@@ -42,7 +42,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_the_policys_own_table_is_held_against_it(folder, capsys):
     assert main(["check", "p.toml", "--source"]) == 0
-    assert "  table: 60 records; names, types and values are as the policy says" in capsys.readouterr().out
+    assert "  table: 60 records; names, types and values are as the policy declares" in capsys.readouterr().out
     assert main(["check", "p.toml", "--source", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["policies"][0]["records"] == 60
     assert main(["check", "p.toml", "--json"]) == 0

@@ -462,7 +462,7 @@ def test_lists_are_not_taken_for_values(form: str, tmp_path: Path, capsys: pytes
 
     said = refused(capsys, path, "--qi", "age,zip", "--sensitive", "disease")
     assert "RR312" in said
-    assert "'disease' holds lists" in said
+    assert "'disease' contains lists" in said
     assert main(["check-table", str(path), "--qi", "age,zip"]) == 0
 
 
@@ -500,7 +500,7 @@ def test_a_csv_file_is_read_as_it_shows_and_that_is_said(packed, tmp_path, capsy
     assert main(["check-table", str(path), "--qi", "ciudad", "--sensitive", "enfermedad"]) == 0
     told = capsys.readouterr().out
     assert "4 records, 2 equivalence classes" in told
-    assert "note: read as the file shows, with delimiter ';', encoding latin-1, decimal ',', 2 lines before" in told
+    assert "note: read with the file's delimiter ';', encoding latin-1, decimal ',', 2 lines before" in told
 
 
 SPELLED = policy_text("""\

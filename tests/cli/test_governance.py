@@ -236,7 +236,7 @@ def test_an_approval_makes_no_plan_stale_and_changes_no_number(policy, capsys):
 @pytest.mark.parametrize(
     ("wrong", "code"),
     [
-        (lambda d: d["governance"]["context"].update(approved_by="somebody else"), "RR118"),
+        (lambda d: d["governance"]["context"].update(approved_by="another person"), "RR118"),
         (lambda d: d["governance"].update(waivers=[]), "RR118"),
         (lambda d: d["governance"]["context"].pop("review_by"), "RR118"),
     ],
@@ -264,12 +264,12 @@ def test_a_resealed_declaration_is_not_that_of_the_policy_as_written(policy, cap
     assert run("release", "policy.toml", "--out", "bundle", "--today", BEFORE) == 0
     path = Path("bundle/public/release.json")
     document = json.loads(path.read_text())
-    document["governance"]["context"]["approved_by"] = "somebody else"
+    document["governance"]["context"]["approved_by"] = "another person"
     document["governance_digest"] = read(Governance, document["governance"]).digest()
     path.write_bytes(pretty(document | {"digest": record_digest(document)}))
 
     assert run("verify", "bundle", "--today", BEFORE) == 1
-    assert "does not declare what release.json says" in capsys.readouterr().out
+    assert "does not contain the declarations" in capsys.readouterr().out
 
 
 def test_a_baseline_demands_and_allows(policy, capsys):

@@ -48,13 +48,13 @@ def told(capsys, status, *arguments):
     ("old", "new", "hint"),
     [
         ("schema = 1", 'schema = "1"', "write the number without quotes"),
-        ("town = {", "Stadt/Ort = {", 'stands in quotes: "Stadt/Ort" = …'),
-        ("town = {", "mar'ried = {", 'stands in quotes: "mar\'ried" = …'),
-        ("town = {", "a b = {", 'stands in quotes: "a b" = …'),
+        ("town = {", "Stadt/Ort = {", 'needs quotes: "Stadt/Ort" = …'),
+        ("town = {", "mar'ried = {", 'needs quotes: "mar\'ried" = …'),
+        ("town = {", "a b = {", 'needs quotes: "a b" = …'),
         ('domain = ["A", "B", "C"]', 'bins = "0,20,30"', "an array of edges, such as [0, 20, 30]"),
-        ('domain = ["A", "B", "C"]', 'bins = ["2020-01-01", "2021-01-01"]', "stand without quotes"),
+        ('domain = ["A", "B", "C"]', 'bins = ["2020-01-01", "2021-01-01"]', "have no quotes"),
         ("town = {", "Sex = {", "rename one of them in the table"),
-        ('domain = ["A", "B", "C"]', "domain = [A, B]", "text stands in quotes"),
+        ('domain = ["A", "B", "C"]', "domain = [A, B]", "text is in quotes"),
     ],
 )
 def test_what_people_write_at_first_is_answered_by_what_to_write(folder, capsys, old, new, hint):
@@ -73,7 +73,7 @@ def test_a_missing_option_is_told_on_one_line(folder, capsys):
     [
         ('a;"b, c";d', None, "parted by semicolons"),
         ("a;b", None, "parted by semicolons"),
-        ("a,b,c", ";", "fields are parted by commas, and [source.csv] says ';'"),
+        ("a,b,c", ";", "fields are separated by commas, and [source.csv] declares ';'"),
     ],
 )
 def test_a_file_that_is_parted_by_something_else_is_told_by_what(folder, capsys, header, delimiter, said):
@@ -93,7 +93,9 @@ def test_names_with_commas_are_told_apart(folder, capsys):
     assert "expected: one of parameters:sex, 'parameters:ill, or not'," in told(capsys, 2, "check", "policy.toml")
     (folder / "policy.toml").write_text(POLICY.split("[release]", maxsplit=1)[0])
     said = told(capsys, 1, "release", "policy.toml", "--out", "out")
-    assert "of the table: parameters:sex, 'parameters:ill, or not', parameters:town, released" in said
+    assert (
+        "does not accept these disclosures: parameters:sex, 'parameters:ill, or not', parameters:town, released" in said
+    )
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_what_cannot_be_reached_names_attributes(folder, capsys):
     said = told(capsys, 1, "plan", "policy.toml")
     assert "RR102" in said
     assert "hint: let the parameters of sex be solved for, too, or give smaller ones; or randomise born too; or" in said
-    assert "or coarsen 'town', which has 3 categories; or ask for less" in said
+    assert "or coarsen 'town', which has 3 categories; or relax the requirement" in said
 
 
 def test_dates_in_text_are_not_compared_letter_by_letter(folder, capsys):
@@ -136,7 +138,7 @@ def test_dates_in_text_are_not_compared_letter_by_letter(folder, capsys):
     for condition in ("born < '03.02.2001'", "born BETWEEN '1/2/99' AND '3/2/2001'"):
         said = told(capsys, 2, "estimate", "out", "--where", condition)
         assert "RR265" in said
-        assert "compare letter by letter" in said
+        assert "compare alphabetically" in said
     told(capsys, 0, "estimate", "out", "--where", "born IN ('01.01.2000', '02.01.2000')")
     told(capsys, 0, "estimate", "out", "--by", "ill, or not", "--where", "\"ill, or not\" = 'yes'")
 

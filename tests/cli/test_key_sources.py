@@ -94,12 +94,12 @@ def test_a_plan_is_bound_by_the_secret(monkeypatch, capsys):
     ("key", "told"),
     [
         ("env:NOTHING_SET", "is not set"),
-        ("env:SHORT", "does not hold a secret of 32 bytes"),
+        ("env:SHORT", "does not contain a secret of 32 bytes"),
         ("env:", "is not set"),
         ("command:", "cannot be run"),
         ("command:/no/such/program", "cannot be run"),
         ("command:'unclosed", "cannot be run"),
-        ("command:true", "does not hold a secret of 32 bytes"),
+        ("command:true", "does not contain a secret of 32 bytes"),
     ],
 )
 def test_a_secret_that_is_none_is_refused(monkeypatch, capsys, key, told):

@@ -43,7 +43,7 @@ def test_generalised_columns_are_told_as_labels_and_levels(plan):
 
     # 50 records of each sex and town: 100 of each sex and pair of towns
     sex, town = found["parameters"]
-    assert sex.startswith("sex: its 2 categories as they are (")
+    assert sex.startswith("sex: its 2 categories unchanged (")
     assert town.startswith("town: 2 labels for 4 categories (")
     assert "'town' is released at level 1 of 2: its 4 categories in 2 groups" in found["chosen so"]
     assert "the loss ncp of this choice: 0.25" in found["chosen so"]  # mean of 0 and 2/4
@@ -76,7 +76,7 @@ def test_what_cannot_be_reached_is_placed_at_its_own_entry(tmp_path: Path, plan,
     said = capsys.readouterr().err
     line = path.read_text().splitlines().index('model = "identity-disclosure"') + 1
     assert f"policy.toml:{line}:" in said
-    assert "hint: ask for 1/400 or more: among 400 people" in said
+    assert "hint: set 1/400 or more: among 400 people" in said
     assert "coarsen" not in said
 
 
@@ -112,7 +112,7 @@ def test_what_to_accept_is_told_where_a_requirement_waits_for_it(tmp_path, plan,
     path = tmp_path / "policy.toml"
     path.write_text(POLICY.format(f'{asked}\n[[privacy]]\nmodel = "local-dp"\nepsilon = 50', 'name = "rr-both"'))
     assert main(["plan", str(path)]) == 1
-    assert "to accept what it tells, under [release]: accept = [" in capsys.readouterr().out
+    assert "to accept this disclosure, under [release]: accept = [" in capsys.readouterr().out
 
 
 def test_a_set_of_all_values_is_not_said_to_want_data(plan):
@@ -140,7 +140,7 @@ def test_only_what_fails_at_the_coarsest_node_is_named(tmp_path: Path, others, m
         POLICY.format("\n[[privacy]]\n".join(entries).replace('"60"', "60"), f'name = "l-diversity"\n{mechanism}')
     )
     assert main(["plan", str(path)]) == 1
-    (named,) = re.findall("there fail (.*)\n", capsys.readouterr().err)
+    (named,) = re.findall("failing there: (.*)\n", capsys.readouterr().err)
     assert named.partition(" (")[0] == fails
     assert not any(model in named for model in ("k-anonymity", "identity-disclosure"))
 
@@ -163,5 +163,5 @@ def test_a_table_that_is_not_there_is_planned_otherwise(tmp_path: Path, plan, ca
     (tmp_path / "people.csv").unlink()
     assert main(["check", path]) == 0
     told = capsys.readouterr().out.splitlines()[-1]
-    assert told.startswith(f"next: rrpolicy plan {path} --source TABLE (there is no table at ")
+    assert told.startswith(f"next: rrpolicy plan {path} --source TABLE (there is not a table at ")
     assert told.endswith(f"without data, rrpolicy plan {path} --expected-rows N")

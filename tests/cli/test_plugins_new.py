@@ -76,8 +76,8 @@ def test_each_kind_alone_is_offered(kind, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["Acme", "--kind", "metric"], "'Acme' is no name for a plugin"),
-        (["../acme", "--kind", "metric"], "is no name for a plugin"),
+        (["Acme", "--kind", "metric"], "'Acme' is not a name for a plugin"),
+        (["../acme", "--kind", "metric"], "is not a name for a plugin"),
         (["acme-x", "--kind", "dialect"], "'dialect' is nothing that a plugin offers"),
         (["acme-x"], "--kind"),
     ],

@@ -30,7 +30,10 @@ def test_explain_suggests_a_code_that_is_there(capsys):
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("attribute-disclosure", "known_sensitive: hold also if the attacker knows the other sensitive attributes"),
+        (
+            "attribute-disclosure",
+            "known_sensitive: require the limit also against an attacker who knows the other sensitive attributes",
+        ),
         ("identity-disclosure", "an attacker who knows one person's quasi-identifiers picks that person's record"),
         ("L-diversity/frequency", "l-diversity: a privacy model"),
         ("pram", "pram: a mechanism"),
@@ -42,7 +45,7 @@ def test_explain_suggests_a_code_that_is_there(capsys):
         ("sensitive", "What nobody should learn of a person from the release."),
         ("quasi-identifier", "quasi-identifier: a role of columns"),
         ("source", "source: a table of a policy Where the table is."),
-        ("privacy", "privacy: a table of a policy What must hold; every entry."),
+        ("privacy", "privacy: a table of a policy The requirements; all must be met."),
         ("threshold", "[[privacy]] of identity-disclosure The largest chance of linking"),
     ],
 )

@@ -74,7 +74,7 @@ def test_the_verdict_is_the_last_line_and_stands_alone_where_that_is_asked_for(
     assert capsys.readouterr().out.splitlines() == [lines[-1]]
     assert main(["plan", str(policy), "--verbose"]) == 0
     more = capsys.readouterr().out.splitlines()
-    assert {*lines} - {*more} == {"`--verbose` says what each number means"}
+    assert {*lines} - {*more} == {"`--verbose` explains each number"}
     assert len(more) > len(lines)
 
     bundle = str(tmp_path / "bundle")

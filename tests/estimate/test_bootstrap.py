@@ -100,7 +100,7 @@ def test_a_seed_gives_the_same_and_every_form_says_what_it_is(survey, capsys, tm
     )  # fmt: skip
     assert found.to_dict() == release.bootstrap(asked, 60, 4).to_dict()
     assert found.to_dict() != release.bootstrap(asked, 60, 5).to_dict()
-    assert "60 releases drawn from the likeliest table (seed 4)" in found.summary()
+    assert "60 releases drawn from the most probable table (seed 4)" in found.summary()
     assert main([*question, "--plot", str(tmp_path / "em.svg")]) == 0
     assert found.summary() in capsys.readouterr().out
     assert (tmp_path / "em.svg").read_text() == found.plot()

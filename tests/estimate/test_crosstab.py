@@ -237,7 +237,7 @@ def test_intervals_that_hold_all_that_is_possible_are_told(publish, made, keep, 
         release.query("SELECT sex, ill, count(*) AS n FROM release GROUP BY sex, ill"),
         release.query("SELECT share() AS s FROM release WHERE sex = 'F' GROUP BY ill"),
     ):
-        assert ("the release tells nothing of the number" in found.summary()) == empty
+        assert ("the release reveals nothing about the number" in found.summary()) == empty
 
 
 def test_categories_that_the_condition_excludes_have_no_row(publish, made):
@@ -270,4 +270,4 @@ def test_a_negative_variance_is_replaced_and_marked(publish, made):
     marked = [r for r in table.rows if "population variance" in r.flags]
     assert marked
     assert all(r.se > 0 for r in marked)
-    assert "population's stands in its place" in table.summary()
+    assert "population's is used" in table.summary()

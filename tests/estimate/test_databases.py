@@ -235,8 +235,8 @@ def test_every_type_of_a_column_is_held(tmp_path, publish, made, socket_of_postg
         f"2020-01-31 | 2020-01-31 12:30:00 | 1 | 0.10000000149011612 | 0.50 | {2**70} | t | NaN",
         " | 1999-12-31 23:59:59.5 | -2 | 2.5 | -3.25 | 1 | f | Infinity",
     ]
-    for program, said in (("sqlite", "'h' of release holds numbers of more than 15 digits"),
-                          ("ansi", "'x' of release holds numbers that are infinite")):  # fmt: skip
+    for program, said in (("sqlite", "'h' of release contains numbers of more than 15 digits"),
+                          ("ansi", "'x' of release contains infinite numbers")):  # fmt: skip
         with pytest.raises(PolicyError, match=f"RR512.*{said}"):
             rrpolicy.export(folder, program)
 

@@ -231,7 +231,7 @@ def test_nothing_is_certain_of_the_population(tmp_path):
 
     assert np.isnan(table.conf_int()).all()
     assert np.isnan(table.se()).all()
-    assert "certain" not in table.summary().replace("what is certain holds for this table alone", "")
+    assert "certain" not in table.summary().replace("certain bounds apply to this table alone", "")
     assert "low" not in table.summary()
 
 

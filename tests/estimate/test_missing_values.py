@@ -144,9 +144,10 @@ def test_the_category_of_missing_values_may_be_named(survey):
 def test_who_has_no_value_is_left_out_of_negations_and_counts_and_how_many_is_said(survey):
     release = open_release(survey[0])
     ages = {row.group["age"]: row.estimate for row in release.crosstab("age").rows}
-    place = "left out: 2,000 records without a value of 'place', of which no comparison holds"
+    place = "left out: 2,000 records without a value of 'place', for which no comparison is true"
     age = (
-        f"left out: an estimated {ages['unknown']:,.1f} records without a value of 'age', of which no comparison holds"
+        f"left out: an estimated {ages['unknown']:,.1f} records without a value of 'age', for which no comparison "
+        f"is true"
     )
 
     for where in ("age <> 40", "NOT (age >= 30)", "age NOT IN (40)"):
@@ -267,7 +268,7 @@ name = "pram"
 
     found = release.crosstab(where="hours <> 3")
     assert found.estimate == 2
-    assert found.notes == ("left out: 3 records without a value of 'hours', of which no comparison holds",)
+    assert found.notes == ("left out: 3 records without a value of 'hours', for which no comparison is true",)
     assert release.crosstab(where="hours IS NULL").estimate == 3
     counted = release.query("SELECT count(hours) FROM release")
     assert counted.estimate[0, 0] == 4

@@ -54,7 +54,7 @@ def test_a_value_outside_the_domain_is_refused(publish: Any, made: Any, form: st
     axes = [made.identity("a", ["x", ""]), made.identity("b", [1, 2]), made.identity("c", ["x", "y"])]
     release = open_release(publish(axes, ROWS, form))
 
-    with pytest.raises(PolicyError, match="RR269.*'a' holds a value outside its domain"):
+    with pytest.raises(PolicyError, match="RR269.*'a' contains a value outside its domain"):
         scan.count_each(release.data, [release.columns.axes[name] for name in ROWS])
 
 

@@ -209,7 +209,7 @@ def test_ratios_have_a_logarithmic_axis_with_a_line_at_1(release: Any) -> None:
     kinds = chart(release.association("sex", "rare")).panels
     assert [p.line.at if p.line else None for p in kinds] == [0.0, 1.0, 0.0, None, 0.0, 0.0, 0.0]
     confidences = release.rules(0.05, 0.3, ["sex", "age"])
-    assert ">0.3: the least confidence asked for</text>" in confidences.plot(width=900)
+    assert ">0.3: the minimum confidence</text>" in confidences.plot(width=900)
 
 
 def test_facets_share_an_axis_and_groups_share_lines(release: Any) -> None:

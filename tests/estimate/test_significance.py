@@ -115,7 +115,7 @@ def test_a_heading_says_how_many_records_there_are_and_that_a_condition_s_share_
     release = open_release(folder)
     assert release.crosstab("ill").summary().splitlines()[1].startswith("2,000 records; ")
     some = release.crosstab("ill", "sex = 'F'").summary().splitlines()[1]
-    assert some.startswith("of 2,000 records in the release, those that satisfy the condition (how many is estimated ")
+    assert some.startswith("of 2,000 records in the release, those that satisfy the condition (an estimate ")
     exact = release.crosstab("plain", "sample.yr = 2024").summary().splitlines()[1]
     assert exact.startswith("of 2,000 records in the release, those that satisfy the condition; exact")
     assert main(["estimate", "query", str(folder), "SELECT avg(ill) FROM release WHERE sex = 'F'"]) == 0

@@ -181,7 +181,7 @@ def test_numbers_of_a_column_that_has_numbers_may_be_others(publish, made):
         ({**MIDDLES, "unknown": "5"}, "RR532", "'5'"),
         ({**MIDDLES, "unknown": True}, "RR532", "True"),
         ({**MIDDLES, "unknown": [1]}, "RR532", "[1]"),
-        ({**MIDDLES, "unknown": 10**400}, "RR532", "no finite number"),
+        ({**MIDDLES, "unknown": 10**400}, "RR532", "not a finite number"),
         ({**MIDDLES, "[0, 35)": math.inf, "unknown": None}, "RR532", "inf"),
         (dict.fromkeys([*BINS, "unknown"]), "RR274", "no numbers"),
     ],
@@ -197,8 +197,8 @@ def test_numbers_that_do_not_fit_are_refused(survey, values, code, said):
         ("sex", (0, None), "not released in bins"),
         ("age", (-5, None), "has an end below"),
         ("age", (None, 60), "go to 65 above"),
-        ("age", (None, math.inf), "inf, which is no finite number"),
-        ("age", (None, "99"), "'99', which is no finite number"),
+        ("age", (None, math.inf), "inf, which is not a finite number"),
+        ("age", (None, "99"), "'99', which is not a finite number"),
     ],
 )
 def test_limits_that_do_not_fit_are_refused(survey, column, limits, said):
@@ -235,7 +235,7 @@ def test_bins_without_an_end_below_and_a_single_bin(publish, made):
         publish([binned(made.identity("change", [alone]))], {"change": [alone]}, name="single")
     )
     assert other.mean("change").conf_int().tolist() == [[-math.inf, math.inf]]
-    one_end, none = "rules out no value on the other", "the release tells nothing of the number"
+    one_end, none = "rules out no value on the other", "the release reveals nothing about the number"
     for asked, said, unsaid in ((release, one_end, none), (other, none, one_end)):
         text = " ".join(asked.mean("change").summary().split())
         assert said in text

@@ -213,7 +213,7 @@ def test_a_series_needs_to_know_whose_each_record_is(case: Case) -> None:
     policy = case.policy(rest, source='population = "people"')
     rrpolicy.init_ledger(case.path("releases.ledger"))
 
-    with pytest.raises(rrpolicy.DataError, match=r"RR349.*the counts do not tell 'person_id'"):
+    with pytest.raises(rrpolicy.DataError, match=r"RR349.*the counts do not contain 'person_id'"):
         rrpolicy.release(policy, case.path("bundle"), source=rrpolicy.counted(case.path("counts.parquet")))
     by_person = rrpolicy.counted(counts_of(people(), "person_id", "sex", "age", "grade", "region"))
     assert rrpolicy.plan(policy, by_person).outlook.assessment.tested

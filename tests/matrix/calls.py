@@ -19,7 +19,7 @@ ELSEWHERE: Mapping[str, str] = {
     "check": "reads policies",
     "plan": "reads a policy and a table",
     "compare": "compares policies",
-    "check-table": "measures a table that somebody else anonymised",
+    "check-table": "measures a table that another person anonymised",
     "export schema": "prints a schema",
     "export sql": "prints SQL for a policy",
     "init packs": "lists baselines",
@@ -40,7 +40,7 @@ ELSEWHERE: Mapping[str, str] = {
 """Command -> why it has no row in the matrix: it takes no release."""
 UNCALLED: Mapping[str, str] = {
     "diff --since": "reads a git revision; tests/governance/diff asks for it",
-    "--plugin": "names a distribution of somebody else's",
+    "--plugin": "names a distribution of another person's",
     "--signed-by": "takes keys of who signed before",
     "--verified-by": "takes keys of who verified before",
     "--write": "writes into the release",

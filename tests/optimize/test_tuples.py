@@ -123,7 +123,7 @@ def test_as_much_is_suppressed_as_disclosure_asks_for(rows, threshold):
     except RequirementError as error:
         (problem,) = error.problems
         assert max(Counter(row[3] for row in rows).values()) * enough > len(rows)
-        told = f"tp reaches it by l = {enough}" in problem.message and "disclosure" in problem.message
+        told = f"tp meets it with l = {enough}" in problem.message and "disclosure" in problem.message
         assert told, problem.message
         return
     assert found.l in {1, enough}
@@ -157,7 +157,7 @@ def test_public_says_nothing_of_who_is_suppressed_and_another_table_is_refused()
     assert "moved" not in public
     assert json.dumps(public) == json.dumps(SuppressionChannel(channel.known, channel.sensitive, ()).to_public_json())
     assert SuppressionChannel.from_json(public, {}).decoders() == channel.decoders()
-    with pytest.raises(ValueError, match="does not tell which records"):
+    with pytest.raises(ValueError, match="does not reveal which records"):
         SuppressionChannel.from_json(public, {}).released(task.original)
     other, _ = made([(2, 2, 0, 0), (2, 2, 0, 1)], "frequency", 2)
     with pytest.raises(DataError, match="RR334"):

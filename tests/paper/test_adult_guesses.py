@@ -58,7 +58,7 @@ def test_a_salary_that_everybody_reads_passes_the_risk_and_not_the_best_guess(wr
     assert beside["largest within-group share"] > 0.95
 
     assert main(["check", str(write("rr-qi", measure="best-guess", threshold="1/3"))]) == 2
-    assert "'salary_class' is released as it is" in capsys.readouterr().err
+    assert "'salary_class' is released unchanged" in capsys.readouterr().err
 
 
 def test_limits_of_guessing_state_their_floor_and_are_reached_above_it(write: Write, capsys: Any) -> None:

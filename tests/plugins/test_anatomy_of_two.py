@@ -162,7 +162,7 @@ def test_a_release_is_verified_estimated_and_attacked(
     ):
         with pytest.raises(PolicyError, match="RR288") as caught:
             ask()
-        assert "tables of their own" in str(caught.value)
+        assert "separate tables" in str(caught.value)
 
     monkeypatch.chdir(out / "public")
     with duckdb.connect() as connection:
@@ -199,7 +199,7 @@ def test_the_report_and_the_readme_speak_of_both(write: Write, tmp_path: Path) -
     assert "which values of the two columns belong to one record" in " ".join(readme.split())
     public = (out / "public" / "report.html").read_text()
     assert "Groups by disease and income" in public
-    assert "Combinations that stand together" not in public
+    assert "Combinations in one group" not in public
 
 
 def test_a_table_of_both_is_no_metric_and_one_of_each_is(write: Write) -> None:

@@ -137,7 +137,7 @@ def test_what_is_released_as_it_is_is_refused_when_the_policy_is_checked(
     assert main(["check", str(path)]) == 2
 
     errors = capsys.readouterr().err
-    assert "'disease' is released as it is" in errors
+    assert "'disease' is released unchanged" in errors
     assert f"{path}:" in errors
 
 

@@ -46,7 +46,7 @@ def test_nothing_is_wrong(problems):
     [
         ("sexx", "there is no attribute 'sexx'", "did you mean 'sex'?"),
         ("name", "'name' is never released: its role is identifier", "take it out"),
-        ("hours", "'hours' is insensitive and released as it is", "give it the role quasi-identifier or sensitive"),
+        ("hours", "'hours' is insensitive and released unchanged", "give it the role quasi-identifier or sensitive"),
         ("income", "'income' has no categories to exchange", "give it a domain, or bins if it is a number"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_good_matrix(problems):
         ({"rows": [["4/5"], ["1/5"]]}, "its row 'x' has 1 entries for 2 original categories"),
         ({"original": ["m", "w"]}, "not in it: 'w'; missing: 'f'"),
         ({"original": ["m", "m"]}, "missing: 'f'"),
-        ({"released": ["x", "x"]}, "a released category stands twice"),
+        ({"released": ["x", "x"]}, "a released category appears twice"),
     ],
 )
 def test_a_wrong_matrix_names_what_is_wrong(problems, change, message):
@@ -163,7 +163,7 @@ def test_a_matrix_blocks_and_a_marginal_need_a_declared_domain(problems):
     [
         ([["A"], ["B"]], "in no block: 'C'"),
         ([["A", "B"], ["C", "D"]], "not categories of it: 'D'"),
-        ([["A", "B"], ["B", "C"]], "a category stands twice"),
+        ([["A", "B"], ["B", "C"]], "a category appears twice"),
         ([["A", "B", "C"], []], "a block is empty"),
     ],
 )
@@ -211,7 +211,7 @@ def test_an_invariant_matrix_needs_where_to_start(problems):
     ("workload", "message"),
     [
         ([{"marginal": ["sex", "education", "region", "hours"]}], "'hours' is not a released attribute"),
-        ([{"marginal": ["sex", "sex", "education", "region"]}], "stands twice"),
+        ([{"marginal": ["sex", "sex", "education", "region"]}], "appears twice"),
         ([{"marginal": ["sex", "education", "region"], "weight": 0}], "must be positive"),
         ([{"marginal": ["sex", "education"]}], "'region' is randomised but no marginal"),
     ],

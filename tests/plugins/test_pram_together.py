@@ -155,7 +155,7 @@ def test_what_is_right(problems: Any) -> None:
 @pytest.mark.parametrize(
     ("together", "message"),
     [
-        ([["age"]], "names two attributes or more"),
+        ([["age"]], "needs two attributes or more"),
         ([["age", "age"]], "names 'age' twice"),
         ([["age", "education"], ["education", "region"]], "names 'education' twice"),
         ([["age", "eduction"]], "names 'eduction', which is not randomised"),

@@ -324,7 +324,12 @@ def test_a_workload_must_look_at_what_is_randomised(make, attributes):
 
     messages = "\n".join(p.message for p in error.value.problems)
     assert {p.code for p in error.value.problems} == {"RR237"}
-    for said in ("'nobody' is not a released", "stands twice", "must be positive", "'b' is randomised but no marginal"):
+    for said in (
+        "'nobody' is not a released",
+        "appears twice",
+        "must be positive",
+        "'b' is randomised but no marginal",
+    ):
         assert said in messages
 
 

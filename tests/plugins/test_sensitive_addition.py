@@ -141,7 +141,7 @@ def test_other_kinds_of_diversity_say_what_sets_can_promise(write: Write) -> Non
     (problem,) = problems(write(more + TWO))
 
     assert problem.code == "RR228"
-    assert 'ask for kind = "frequency", not "entropy"' in problem.message
+    assert 'set kind = "frequency", not "entropy"' in problem.message
 
 
 def test_attributes_without_values_or_with_too_few_are_refused(write: Write) -> None:
@@ -261,15 +261,15 @@ def test_a_value_hidden_in_all_others_is_released_and_says_nothing(  # noqa: PLR
     found = open_release(release)
     for column in ("sex", "illness", "income"):
         if column in hidden:
-            with pytest.raises(PolicyError, match="RR267.*every released set holds all its categories"):
+            with pytest.raises(PolicyError, match="RR267.*every released set contains all its categories"):
                 found.crosstab([column])
         else:
             assert found.crosstab([column]).estimate.sum() == pytest.approx(3000)
     told = (release / "public" / "README.md").read_text()
-    assert told.count("which says nothing: nothing can be estimated of it") == len(hidden)
+    assert told.count("which reveals nothing: nothing can be estimated for it") == len(hidden)
     assert not {p.stem for p in (release / "public" / "weights").glob("*.csv")} & hidden
     assert (
-        "eleased as the set of all categories, which says nothing" in (release / "public" / "report.html").read_text()
+        "eleased as the set of all categories, without information" in (release / "public" / "report.html").read_text()
     )
     capsys.readouterr()
 
@@ -379,7 +379,7 @@ def test_both_pages_have_a_section_of_each_attribute(write: Write, capsys: Any) 
         assert [s["title"] for s in report["sections"]] == ["Sets of disease", "Sets of income"]
         facts = {f["name"]: f["value"] for f in report["sections"][0]["facts"]}
         assert facts["Values in each set"] == "3"
-        assert facts["Chance that a set holds a given other one"] == "1/2"
+        assert facts["Probability that a set contains a given other value"] == "1/2"
         marginal = next(m for m in report["marginals"] if m["attribute"] == "illness")
         assert sum(row["released"] for row in marginal["rows"]) == pytest.approx(3)
         assert sum(row["estimate"] for row in marginal["rows"]) == pytest.approx(1)

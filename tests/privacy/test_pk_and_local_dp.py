@@ -249,7 +249,7 @@ def test_carried_columns_count_like_unchanged_ones(reason: str | None) -> None:
     finding = pk_anonymity.assess(pk(2), channel, 10)
 
     assert finding.verdict is (Verdict.FAILED if reason is None else Verdict.SATISFIED)
-    assert ("Released unchanged and taken to be known: 'hours'" in finding.adversary) == (reason is None)
+    assert ("Released unchanged and assumed known: 'hours'" in finding.adversary) == (reason is None)
     assert ("No part of it: 'hours'" in finding.adversary) == (reason is not None)
     assert beside(finding)["epsilon, record scope"] == (math.inf if reason is None else pytest.approx(math.log(3)))
 
@@ -283,7 +283,7 @@ def test_a_record_is_what_is_named_and_an_unlinkable_column_is_told_with_certain
     for found in (finding, pk_anonymity.assess(pk(2), channel, 10)):
         assert "whole record" not in found.adversary
         assert "made of 'a'." in found.adversary
-        assert "any two values of such a column are told apart with certainty" in found.adversary
+        assert "any two values of such a column are distinguished with certainty" in found.adversary
         assert any("'hours'" in text and "not protected" in text for text in found.assumptions)
     swaps = [c.meaning for c in local_dp.assess(dp(2, "attribute"), channel, 10).companions if "record scope" in c.name]
     assert swaps == [
@@ -355,7 +355,7 @@ def test_k_out_of_reach_of_the_smallest_table_is_refused(policy: Callable[..., P
     assert model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"})) is None
     assert "50" in (model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"}, min_rows=50)) or "")
     told = model.refuses(PkOptions(k=50), policy({"a": "quasi-identifier"}, min_rows=50)) or ""
-    assert told.endswith(": ask for a k below 50, or release more records under a larger `min_rows`")
+    assert told.endswith(": set a k below 50, or release more records under a larger `min_rows`")
     assert LocalDP().refuses(LocalDPOptions(epsilon=1), policy({"a": "quasi-identifier"})) is None
 
 

@@ -415,7 +415,7 @@ def test_missing_values_agree_with_missing_values_of_the_population():
         ({"presence_max": "0.5", "sampling_fraction": "0.1"}, "RR250", "needs to know of the population"),
         ({"presence_max": "0.1", "presence_min": "0.5"}, "RR250", "min <= max"),
         ({"weights": "weight"}, "RR311", "'weight'"),
-        ({"weights": "zip"}, "RR337", "holds no numbers"),
+        ({"weights": "zip"}, "RR337", "contains no numbers"),
         ({"weights": "w"}, "RR337", "no weight in 1 records"),
         ({"weights": "small"}, "RR337", "more records than people"),
         ({"reference": pd.DataFrame({"plz": ["1"]})}, "RR311", "'zip'"),

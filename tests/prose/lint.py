@@ -1,4 +1,4 @@
-"""Finds long sentences and banned words in guides, docstrings and comments; the number of findings may only fall.
+"""Finds long sentences and banned words in guides, docstrings, comments and messages; their number may only fall.
 
 python -m tests.prose.lint          list the findings of files with more than allowed.txt allows; exit status 1
 python -m tests.prose.lint --write  lower allowed.txt to the numbers found, never raise it; write it if it does not exist
@@ -54,6 +54,7 @@ def _patterns(*tables: str) -> list[tuple[re.Pattern[str], str]]:
 
 
 IN_PAGES, IN_CODE = _patterns("sentences", "words"), _patterns("sentences", "words", "code")
+IN_MESSAGES = _patterns("sentences", "messages")
 
 
 def _banned(line: int, text: str, patterns: Sequence[tuple[re.Pattern[str], str]]) -> Iterator[Finding]:
@@ -83,13 +84,17 @@ def page(text: str) -> Iterator[Finding]:
 
 
 def module(text: str) -> Iterator[Finding]:
-    """Yield the findings of a module's docstrings, those of attributes included, and of its comments."""
-    for node in ast.walk(ast.parse(text)):
+    """Yield the findings of a module's docstrings, those of attributes included, of its comments and its messages."""
+    docstrings = set()
+    for node in ast.walk(ast.parse(text)):  # an expression comes before its value
         match node:
-            case ast.Expr(value=ast.Constant(value=str(docstring)), lineno=line):
+            case ast.Expr(value=ast.Constant(value=str(docstring)) as value, lineno=line):
+                docstrings.add(value)
                 plain = MARKUP.sub(CODE, docstring)
                 yield from _banned(line, plain, IN_CODE)
                 yield from _long(line, plain.strip().partition("\n\n")[0])
+            case ast.Constant(value=str(message), lineno=line) if node not in docstrings and " " in message:
+                yield from _banned(line, MARKUP.sub(CODE, message), IN_MESSAGES)
     for token in tokenize.generate_tokens(io.StringIO(text).readline) if "#" in text else ():
         if token.type == tokenize.COMMENT:
             yield from _banned(token.start[0], MARKUP.sub(CODE, token.string.lstrip("#: ")), IN_CODE)

@@ -50,7 +50,7 @@ def test_the_plan_and_the_audit_report_warn_and_the_public_is_not_told(policy, t
     told = [line.strip().partition(". ")[0] for line in warnings]
     assert told == [
         "`protection` is waived until 2099-12-31 by survey office: a test: nobody is in the table",
-        "1 requirement is met only given what the description tells of the table: domain:town, released",
+        "1 requirement is met only given the statistics of the table in the description: domain:town, released",
         "'town' is released unchanged; values that one record alone has: 3",
         "'hours' is released unchanged; values that one record alone has: 4",
     ]

@@ -101,7 +101,7 @@ LINE = 'accept = ["parameters:a", "parameters:s", "released"]'
 def test_what_is_not_accepted_ends_with_one_and_the_line_to_paste(limited, capsys):
     assert main(["plan", str(limited)]) == 1
     printed = capsys.readouterr().out
-    assert f"to accept what it tells, under [release]: {LINE}" in printed
+    assert f"to accept this disclosure, under [release]: {LINE}" in printed
     assert "epsilon <= 2 (record scope), given the published parameters" in printed
     assert "[channel, conditional]" in printed
     assert "`rrpolicy explain RR108`" in printed.splitlines()[-2]
@@ -211,7 +211,9 @@ def test_parameters_of_another_table_are_the_same_for_every_candidate(elsewhere,
         assert set(plan["origins"].values()) == {"chosen on another table"}
         assert [d["id"] for d in plan["derived"]] == ["released"]
         assert plan["records"] == 24
-        assert any("is public, or holds nobody of this one" in text for text in plan["findings"][0]["assumptions"])
+        assert any(
+            "is public, or contains no person of this one" in text for text in plan["findings"][0]["assumptions"]
+        )
     assert len(described) == 1
 
 

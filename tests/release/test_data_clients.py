@@ -119,4 +119,4 @@ def test_rows_of_whom_nothing_is_known_are_valid(tmp_path, way):
     for path in made:
         fields = json.loads(path.read_text())["resources"][0]["schema"]["fields"]
         told = {f["name"]: f["description"] for f in fields if "description" in f}
-        assert "'unknown' stands for a value that is missing" in told["age"]
+        assert "'unknown' represents a missing value" in told["age"]

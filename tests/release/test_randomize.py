@@ -187,14 +187,14 @@ def test_a_category_that_reads_as_a_number_is_not_taken_for_one() -> None:
 @pytest.mark.parametrize(
     ("record", "told"),
     [
-        ({"sex": "SECRET", "age": 1, "ill": "no"}, "the answer to 'sex' is none of the categories"),
-        ({"sex": "f", "age": -1, "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": "f", "age": "SECRET", "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": "f", "age": True, "ill": "no"}, "the answer to 'age' is none of the categories"),
-        ({"sex": ["f"], "age": 1, "ill": "no"}, "the answer to 'sex' is none of the categories"),
+        ({"sex": "SECRET", "age": 1, "ill": "no"}, "the answer to 'sex' is not one of the categories"),
+        ({"sex": "f", "age": -1, "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": "f", "age": "SECRET", "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": "f", "age": True, "ill": "no"}, "the answer to 'age' is not one of the categories"),
+        ({"sex": ["f"], "age": 1, "ill": "no"}, "the answer to 'sex' is not one of the categories"),
         ({"sex": None, "age": 1, "ill": "no"}, "'sex' must be answered"),
         ({"age": 1, "ill": "no"}, "there is no answer to 'sex'"),
-        ({"sex": "f", "age": 1, "ill": "no", "name": "SECRET"}, "'name' is not asked"),
+        ({"sex": "f", "age": 1, "ill": "no", "name": "SECRET"}, "'name' is not a question"),
     ],
 )
 def test_what_cannot_be_randomised_is_refused_and_not_repeated(
@@ -312,7 +312,7 @@ def test_a_questionnaire_says_what_is_sent_as_it_is(tmp_path: Path) -> None:
     ).replace('name = "pram"', 'name = "pram"\nattributes = ["age", "ill"]')
     asked = rrpolicy.open_questionnaire(planned(tmp_path, text).questionnaire or "")
     assert asked.unchanged == ("sex",)
-    assert "Sent as it is answered, and not protected: 'sex'" in asked.promise
+    assert "Sent as answered, without protection: 'sex'" in asked.promise
     sent = rrpolicy.randomize(asked, [{"sex": "f", "age": 50, "ill": "no"}] * 200)
     assert {record["sex"] for record in sent} == {"f"}
     assert Questionnaire.from_json(asked.to_json(), load_registry()) == asked

@@ -159,7 +159,7 @@ def test_another_population_is_told_from_the_one_that_was_counted(folder: Path) 
         + '[mechanism]\nname = "l-diversity"\n'
     )
     plain = rrpolicy.release(folder / "plain.toml", folder / "plain")
-    with pytest.raises(PolicyError, match="names no population"):
+    with pytest.raises(PolicyError, match="declares no population"):
         rrpolicy.verify(plain.bundle, source=SAMPLE, reference=REGISTER)
 
 
@@ -239,7 +239,7 @@ def test_policies_that_cannot_be_counted_are_refused_without_data(folder: Path, 
 def test_the_least_presence_is_not_asked_of_a_subgroup(folder: Path) -> None:
     limited = 'max = "1/2"\nmin = "1/20"\nwhere = { sex = "f" }'
     (folder / "policy.toml").write_text(POLICY.replace('max = "1/2"', limited))
-    with pytest.raises(PolicyError, match="`min` speaks of people whose class the table lacks"):
+    with pytest.raises(PolicyError, match="`min` also covers people whose class is not in the table"):
         rrpolicy.check(folder / "policy.toml")
     (folder / "policy.toml").write_text(POLICY.replace('max = "1/2"', limited.replace('min = "1/20"\n', "")))
     assert rrpolicy.plan(folder / "policy.toml").passed

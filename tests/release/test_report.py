@@ -334,7 +334,7 @@ def test_the_audit_report_reads_back(public: Path) -> None:
     [
         (Verdict.FAILED, Measure(7.0), "1 of 1 requirement is not met: local-dp, epsilon <= 6."),
         (Verdict.UNDECIDED, None, "1 of 1 requirement is not met: local-dp, epsilon <= 6 (undecided)."),
-        (None, Measure(1.0), "The policy asks for nothing: no privacy requirement was stated."),
+        (None, Measure(1.0), "The policy contains no privacy requirement."),
     ],
 )
 def test_what_does_not_hold_heads_the_page(
@@ -379,7 +379,7 @@ def test_a_condition_and_a_plans_warnings_are_points_unless_they_are_waived(publ
     report = audit_report(public, audit)
     assert report.points == (
         "how well `area` can be guessed was not measured; a requirement limits how much a release changes any guess",
-        "1 requirement is met only given what the description tells of the table: domain:area",
+        "1 requirement is met only given the statistics of the table in the description: domain:area",
         "values that one record alone has: 9",
     )
     assert report.decision.startswith("The privacy requirement and the utility requirement are met, ")
@@ -409,9 +409,9 @@ def test_a_model_says_itself_what_it_leaves_open() -> None:
     assert model_caveats("l-diversity/entropy", core) == core["l-diversity"].not_covered
     assert "no release is made or refused by them" in model_caveats("written-posteriors", core)[0]
     for name in core:
-        assert "does not say" not in model_caveats(name, core)[0]
-    assert "does not say" in model_caveats("acme-model", core)[0]
-    assert "does not say" in model_caveats("acme-model", {"acme-model": object()})[0]
+        assert "does not state its limits" not in model_caveats(name, core)[0]
+    assert "does not state its limits" in model_caveats("acme-model", core)[0]
+    assert "does not state its limits" in model_caveats("acme-model", {"acme-model": object()})[0]
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_what_exchanges_nothing_is_released_as_it_is(public: Path) -> None:
 
     kept = report_attributes.attribute_panels(in_part, {})[1]
 
-    assert kept.treatment == "released as it is: nothing is ever exchanged"
+    assert kept.treatment == "released unchanged: nothing is ever exchanged"
     assert Fact("Keep probability", "1") in kept.parameters
     assert report_attributes.treatment_counts(in_part.decoders, 3) == "1 randomised, 2 unchanged"
     assert report_attributes.treatment_counts(unchanged.decoders, 3) == "3 unchanged"

@@ -72,7 +72,7 @@ def test_sorted_or_not_the_file_is_the_same(tmp_path_factory, data):
 def test_rows_that_do_not_come_sorted_as_it_is_said_are_refused(tmp_path):
     one, other = ("f", 0.5, 1, "a"), ("f", 0.5, 1, "A")
     for number, size in enumerate((1, 10)):
-        with pytest.raises(ValueError, match="do not come sorted"):
+        with pytest.raises(ValueError, match="are not sorted"):
             written(tmp_path / str(number), [one, other], np.ones(2, np.int64), size, 2)
         assert written(tmp_path / f"once {number}", [one, other], np.ones(2, np.int64), size, 1)
 

@@ -272,9 +272,9 @@ def eval_fraction(text: str) -> float:
 @pytest.mark.parametrize(
     ("source", "role", "message"),
     [
-        ("max_records = 2", "excluded", "no column tells whose the records are"),
+        ("max_records = 2", "excluded", "no column identifies people"),
         ('unit = "sex"', "identifier", "is released"),
-        ('unit = "person"', "identifier", "no attribute of the policy"),
+        ('unit = "person"', "identifier", "not an attribute of the policy"),
         ("max_records = 2", "identifier", "needs one record a person"),
     ],
 )

@@ -178,7 +178,7 @@ def test_the_page_says_what_cannot_be_counted_and_that_it_protects_nobody(folder
     assert "Nothing can be counted by sex, region and disease. By size and hours alone, counting rows is right." in page
     assert "sensitive columns (sex, region and disease) are randomised with probabilities that are withheld" in page
     assert (
-        "withholding protects nobody, as every requirement is held against somebody who has the probabilities" in page
+        "Withholding is not a privacy measure: every requirement assumes an attacker who has the probabilities" in page
     )
     assert "found = release.what_holds()" in page
     assert "rrpolicy estimate what-holds ." in page

@@ -225,7 +225,7 @@ def attack(name: str, outcome: str = "as predicted", attained: float = 28_140.0)
     )
 
 
-def not_run(name: str, reason: str = "the release is no partition") -> AttackRow:
+def not_run(name: str, reason: str = "the release is not a partition") -> AttackRow:
     return AttackRow(name, "the class of everybody", "", "undecided", reason, None, None, None, None, "", None)
 
 
@@ -279,7 +279,7 @@ def report(page: str = "public", **changes: object) -> Report:
                 "region",
                 "region",
                 "insensitive",
-                "released as it is",
+                "released unchanged",
                 "",
                 (),
                 None,
@@ -289,7 +289,7 @@ def report(page: str = "public", **changes: object) -> Report:
                 "hours",
                 "hours",
                 "insensitive",
-                "released as it is; it has no list of categories",
+                "released unchanged; it has no list of categories",
                 "",
                 (),
                 None,
@@ -500,7 +500,9 @@ def planned() -> Report:
         decision="1 of 3 requirements not met: expected-l2 at most 0.001 (failed).",
         marginals=(),
         obstacles=(
-            Obstacle("RR104", "expected-l2: 0.019 is over 0.001", "", "raise the limit\nor ask for less", "line 42"),
+            Obstacle(
+                "RR104", "expected-l2: 0.019 is over 0.001", "", "raise the limit\nor relax the requirement", "line 42"
+            ),
         ),
     )
 

@@ -66,7 +66,10 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
     ),
     "by-value": (
         ("at most 25 %, at most 90 % for none, at most 20 % for diabetes", "at most 20 %, for sex = female only"),
-        ("1 requirement is met only given what the description tells of the table", "'hours' is released unmodified"),
+        (
+            "1 requirement is met only given the statistics of the table in the description",
+            "'hours' is released unmodified",
+        ),
         (
             "Protection: limited.",
             "certain of nobody's value",

@@ -67,7 +67,7 @@ def test_every_number_has_few_digits_and_every_sentence_an_end(released: Callabl
         assert fractions == []
         assert re.search(r"\de[-+]?\d\d", text) is None
         assert "`" not in text
-        assert "does not say what it leaves open" not in text
+        assert "does not state its limits" not in text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -175,7 +175,7 @@ def test_the_loss_is_that_of_the_released_labels(released: Callable[[str], Path]
 
 def test_what_labels_stand_for_and_how_many_have_them(released: Callable[[str], Path]) -> None:
     bundle = released("l-diversity")
-    shown = section(audit(bundle), "What the labels stand for")
+    shown = section(audit(bundle), "Categories of the labels")
     with duckdb.connect() as engine:
         counts = dict(
             engine.execute(
@@ -223,7 +223,7 @@ def test_addition_tells_sets_their_chance_and_both_errors(released: Callable[[st
     table, population = (S - 1) * (l - 1) / (n * S * (S - l)), l * (S - 1) ** 2 / (n * (S - l) * S**2)
 
     assert (told["Different values"], told["Values in each set"]) == ("7", "3")
-    assert told["Chance that a set holds a given other one"] == "1/3"
+    assert told["Probability that a set contains a given other value"] == "1/3"
     assert told["Mean squared error of a share of this table"].startswith(figure(table, 4))
     assert told["Mean squared error of a share of a uniform population"].startswith(figure(population, 4))
 

@@ -33,7 +33,7 @@ def test_the_same_is_said_in_the_same_words():
 
     assert twice <= {
         "Other releases of the same people",
-        "What the description tells by itself, where it is derived from this table, and that there is a release",
+        "Disclosure by a description that is derived from this table, and by the existence of the release",
         "Finding a person's record",
     }
     assert sum("more than one record" in text or "more records" in text for text in texts) == 1

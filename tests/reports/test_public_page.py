@@ -66,8 +66,9 @@ FACTS = {
     "sensitive-addition": (
         SOME.format("disease and income_band", "sex, age_group and region"),
         (
-            "disease is released as sets of 3 values that hold the true one; income_band is released as sets of 2 values that "
-            "hold the true one; quasi-identifiers (sex, age_group and region) are exact."
+            "disease is released as sets of 3 values that contain the true one; income_band is released as sets "
+            "of 2 values that contain the true one"
+            "; quasi-identifiers (sex, age_group and region) are exact."
         ),
         "no sensitive value has a share above 33.4 % of disease",
         "sex, age_group and region are exact: an attacker who knows that of a person finds the rows that fit",

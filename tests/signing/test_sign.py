@@ -264,7 +264,7 @@ def test_what_lacks_a_signature_alone_keeps_what_it_promises(bundle, keys, capsy
     told = capsys.readouterr().out
     assert "NOT verified" in told
     assert "local-dp: epsilon <= 2 (record scope): met" in told
-    assert "it would hold for" not in told
+    assert "it would be met for" not in told
     assert (
         told.splitlines()[-1].endswith("undecided: nothing")
         or "local-dp" not in told.splitlines()[-1].split("undecided:")[1]
@@ -272,7 +272,7 @@ def test_what_lacks_a_signature_alone_keeps_what_it_promises(bundle, keys, capsy
 
     (bundle / "public/README.md").write_text("edited")
     assert run("verify", bundle, *signed_by(keys, "steward")) == 1
-    assert "it would hold for the channel that is stated" in capsys.readouterr().out
+    assert "it would be met for the stated channel" in capsys.readouterr().out
 
 
 def test_who_sees_signatures_and_names_no_key_is_told_that_it_is_undecided(bundle, keys, capsys):

@@ -301,8 +301,8 @@ def test_roles_are_filled_if_and_only_if_different_people_can_fill_them(roles, p
     [
         (lambda t: t.replace('name = "Desk A"', 'nome = "Desk A"', 1), "RR20", "nome"),
         (lambda t: t.replace("2026-01-01", '"January"', 1), "RR20", "from"),
-        (lambda t: t.replace('key = "MC', 'key = "NC', 1), "RR250", "no public Ed25519 key"),
-        (lambda t: t.replace('key = "MC', 'key = "?C', 1), "RR250", "no public Ed25519 key"),
+        (lambda t: t.replace('key = "MC', 'key = "NC', 1), "RR250", "not a public Ed25519 key"),
+        (lambda t: t.replace('key = "MC', 'key = "?C', 1), "RR250", "not a public Ed25519 key"),
         (lambda t: t.replace('name = "Desk A"', 'name = "Desk E"', 1) + t, "RR203", "have one key"),
         (lambda t: 'require_roles = ["steward", "chief"]\n' + t, "RR203", "no signer has the role 'chief'"),
         (lambda t: "", "RR209", "empty"),
@@ -358,6 +358,6 @@ def test_a_notice_of_another_release_recalls_nothing_and_does_not_belong(bundle,
     assert run("sign", other, "--key", keys / "desk-a.pem", "--recall", "wrong table") == 0
     shutil.copy(other / "attestations/recall.dsse.json", bundle / "attestations/recall.dsse.json")
     assert run("estimate", bundle, "--by", "sex") == 0
-    assert "is no notice of this release" in verified(capsys, "--signers", "signers.toml")
+    assert "is not a notice of this release" in verified(capsys, "--signers", "signers.toml")
     shutil.copy(bundle / "attestations/release.dsse.json", bundle / "attestations/recall.dsse.json")
     assert run("estimate", bundle, "--by", "sex") == 0

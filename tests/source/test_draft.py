@@ -288,7 +288,7 @@ def test_dates_of_another_spelling_are_told_from_text_and_the_cast_reads_them(tm
 def test_codes_that_are_no_dates_are_not_called_so(tmp_path, capsys, values):
     (tmp_path / "t.csv").write_text("sex,code\n" + "".join(f"f,{value}\n" for value in values * 50))
     assert main(["init", str(tmp_path / "t.csv")]) == 0
-    assert "spells dates" not in capsys.readouterr().out
+    assert "contains dates as text" not in capsys.readouterr().out
 
 
 def test_dates_that_are_text_in_a_typed_table_are_told(parquet, capsys):
@@ -555,7 +555,7 @@ def test_a_text_that_tells_a_number_is_a_category_and_another_word_a_code_of_its
     assert read["attributes"]["school"]["missing"] == ["other"]
     assert read["attributes"]["state"]["domain"] == ["other", "rented"]
     told = (
-        'warning: school: "other" stands beside numbers and is read as no value: if it is a category, take it out of '
+        'warning: school: "other" occurs among numbers and is read as missing: if it is a category, remove it from '
         "`missing`, and write each value of the domain in quotes"
     )
     assert told in said.splitlines()

@@ -107,9 +107,9 @@ def test_text_among_numbers_is_counted(domain, opened, tmp_path):
         (
             '"1,5"\n2\nNA\n',
             {},
-            "1 have a decimal comma; name the codes that stand for no value: `missing = [\"NA\"]` of 'a' or under [source]",
+            "1 have a decimal comma; list the codes of missing values: `missing = [\"NA\"]` of 'a' or under [source]",
         ),
-        ("1.5\n2\nNA\n", {}, "name the codes that stand for no value: `missing = [\"NA\"]` of 'a' or under [source]"),
+        ("1.5\n2\nNA\n", {}, "list the codes of missing values: `missing = [\"NA\"]` of 'a' or under [source]"),
     ],
 )
 def test_numbers_with_the_other_decimal_separator_are_told_from_text(text, csv, hint, opened, tmp_path):
@@ -202,7 +202,7 @@ def test_bins_of_dates_need_dates(opened, parquet):
     for values, told in (
         (["2020-01-01"], needed),
         ([2020], needed),
-        ([dt.time(8)], "is no value of its column, which is TIME"),
+        ([dt.time(8)], "is not a value of its column, which is TIME"),
     ):
         with (
             pytest.raises(DataError, match=told),

@@ -75,16 +75,16 @@ def test_a_column_that_the_policy_names_already_is_not_suggested_for_one_that_is
 @pytest.mark.parametrize(
     ("values", "domain", "named"),
     [
-        (["1", "2"], (1, 2), "VARCHAR (text), its domain holds a whole number"),
-        (["1", "2"], (True,), "VARCHAR (text), its domain holds true or false"),
-        ([1, 2], ("1", "2"), "BIGINT (whole numbers), its domain holds text"),
-        ([1.5], ("1.5",), "DOUBLE (numbers), its domain holds text"),
-        ([True], (1,), "BOOLEAN (true or false), its domain holds a whole number"),
-        ([1], (True,), "BIGINT (whole numbers), its domain holds true or false"),
-        ([[1]], ("x",), "BIGINT[] (values that no release can carry), its domain holds text"),
-        (pa.array([0], pa.date32()), ("new year",), "DATE (dates or times), its domain holds text"),
-        (pa.array([0], pa.date32()), (1970,), "DATE (dates or times), its domain holds a whole number"),
-        ([b"x"], (), "BLOB (values that no release can carry), its domain holds text"),
+        (["1", "2"], (1, 2), "VARCHAR (text), its domain contains a whole number"),
+        (["1", "2"], (True,), "VARCHAR (text), its domain contains true or false"),
+        ([1, 2], ("1", "2"), "BIGINT (whole numbers), its domain contains text"),
+        ([1.5], ("1.5",), "DOUBLE (numbers), its domain contains text"),
+        ([True], (1,), "BOOLEAN (true or false), its domain contains a whole number"),
+        ([1], (True,), "BIGINT (whole numbers), its domain contains true or false"),
+        ([[1]], ("x",), "BIGINT[] (values that no release can carry), its domain contains text"),
+        (pa.array([0], pa.date32()), ("new year",), "DATE (dates or times), its domain contains text"),
+        (pa.array([0], pa.date32()), (1970,), "DATE (dates or times), its domain contains a whole number"),
+        ([b"x"], (), "BLOB (values that no release can carry), its domain contains text"),
     ],
 )
 def test_a_domain_of_another_type_is_refused_and_the_type_named(values, domain, named, opened, parquet):
@@ -103,8 +103,16 @@ def test_bins_need_numbers(opened, parquet):
 @pytest.mark.parametrize(
     ("values", "told", "hint"),
     [
-        (pa.array([0], pa.date32()), "an edge of 'a' is no value of its column, which is DATE", "such as 2024-01-31"),
-        (pa.array([0], pa.time64("us")), "an edge of 'a' is no value of its column, which is TIME", "such as 12:30:00"),
+        (
+            pa.array([0], pa.date32()),
+            "an edge of 'a' is not a value of its column, which is DATE",
+            "such as 2024-01-31",
+        ),
+        (
+            pa.array([0], pa.time64("us")),
+            "an edge of 'a' is not a value of its column, which is TIME",
+            "such as 12:30:00",
+        ),
         (pa.array([0], pa.timestamp("us", "UTC")), "is TIMESTAMP WITH TIME ZONE", "`\"a\" AT TIME ZONE 'UTC'`"),
         (["1"], "is VARCHAR (text)", "give a `domain`"),
     ],
@@ -121,7 +129,7 @@ def test_a_cluster_is_asked_of_every_record(opened, parquet):
     for made in (qi("a", "x", design="cluster"), carried("a", design="stratum")):
         found = problems_of(opened, parquet({"a": ["x", None]}), made)
 
-        assert ["mend the table" in p.hint for p in found if p.code == "RR314"] == [True]
+        assert ["correct the table" in p.hint for p in found if p.code == "RR314"] == [True]
 
 
 @pytest.mark.parametrize(("values", "other"), [(["1"], True), (pa.array([0], pa.timestamp("us", "UTC")), False)])

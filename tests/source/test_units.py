@@ -99,9 +99,9 @@ def test_duplicates_are_refused_with_how_many_and_no_value(tmp_path: Path) -> No
 
     code, message = refusal(visits(path), tmp_path)
     assert code == "RR323"
-    assert message == "'id' tells 3 units apart in 6 records: 3 exceed 1 a unit"
+    assert message == "'id' distinguishes 3 units in 6 records: 3 exceed 1 a unit"
     code, message = refusal(visits(path, most=2), tmp_path)
-    assert (code, message) == ("RR323", "'id' tells 3 units apart in 6 records: 1 exceeds 2 a unit")
+    assert (code, message) == ("RR323", "'id' distinguishes 3 units in 6 records: 1 exceeds 2 a unit")
     with open_original(visits(path, most=3), {".csv": DuckDBSource()}, tmp_path / "scratch") as original:
         assert original.units == Units({1: 1, 2: 1, 3: 1})
 
@@ -119,7 +119,7 @@ def test_records_without_a_unit_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, ["a", "", "c"])
     assert refusal(visits(path), tmp_path) == (
         "RR324",
-        "1 record has no 'id', by which units of protection are told apart",
+        "1 record has no 'id', the column that identifies units of protection",
     )
     path = written(tmp_path, ["a", "n/a", "n/a"])
     policy = visits(path)

@@ -120,7 +120,7 @@ def test_a_table_of_a_catalog_is_read_and_its_units_are_counted(spark: SparkSess
 
     assert public_bytes(theirs.bundle) == public_bytes(ours.bundle)
     spark.sql("INSERT INTO survey.people SELECT * FROM survey.people LIMIT 5")
-    with pytest.raises(DataError, match="'person_id' tells 700 units apart in 705 records: 5 exceed 1 a unit"):
+    with pytest.raises(DataError, match="'person_id' distinguishes 700 units in 705 records: 5 exceed 1 a unit"):
         rrpolicy.plan(policy, source="spark:survey.people")
 
 
@@ -176,7 +176,7 @@ def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Ca
         TableSource(), "spark:nowhere.x"
     )
     for view in ("numbers", "drawn"):
-        assert f"RR358: '{view}': nothing tells whether it changes" in refused(TableSource(), f"spark:{view}")
+        assert f"RR358: '{view}': it is unknown whether it changes" in refused(TableSource(), f"spark:{view}")
     with TableSource().open("spark:whole", None, tmp_path / "scratch") as table:
         assert table.records() == 700
     with ParquetSource().open(f"spark-parquet:{tmp_path}/large", None, tmp_path / "scratch") as table:
@@ -189,7 +189,7 @@ def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Ca
 def test_the_folder_of_a_delta_table_is_not_read_as_its_files(case: Case) -> None:
     (case.path("people") / "_delta_log").mkdir()
 
-    with pytest.raises(DataError, match="RR358: 'people' is a folder of Delta's: it holds the files of all versions"):
+    with pytest.raises(DataError, match="RR358: 'people' is a Delta folder: it contains the files of all versions"):
         rrpolicy.plan(case.policy(MECHANISMS["pram"]), source=f"spark-parquet:{case.path('people')}")
 
 

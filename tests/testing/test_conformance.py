@@ -83,7 +83,7 @@ class Credulous(Retention):
     [
         (WrongRows, "forward.* is not the matrix"),
         (Losing, "loses or makes up records"),
-        (Optimistic, "a larger ratio of probabilities than it says"),
+        (Optimistic, "a larger ratio of probabilities than declared"),
         (Credulous, "takes a version that it cannot know"),
     ],
 )
@@ -205,9 +205,9 @@ def test_a_wrong_assessor_is_caught():
         return replace(right.assess(r, c, o), adversary=" ")
 
     for wrong, reason in (
-        (replace(right, assess=told_more), "rests on more"),
+        (replace(right, assess=told_more), "depends on more"),
         (replace(right, smooth=steeper), "is not the derivative"),
-        (replace(right, assess=silent), "which adversary"),
+        (replace(right, assess=silent), "its adversary"),
     ):
         with pytest.raises(AssertionError, match=reason):
             check_assessor(wrong, asking(requirement), CHANNELS)

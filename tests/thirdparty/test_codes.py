@@ -43,7 +43,7 @@ def plugin(site, distribution, tmp_path):
 def test_its_problems_lead_to_their_page(plugin, tmp_path, capsys):
     plugin(f"[('ACME101', {PAGE!r})]")
     assert main(["init", str(tmp_path / "x.acme_sore"), "--plugin", "acme-sore"]) == 2
-    assert "`rrpolicy explain ACME101 --plugin DISTRIBUTION` says more" in capsys.readouterr().err
+    assert "`rrpolicy explain ACME101 --plugin DISTRIBUTION` shows more" in capsys.readouterr().err
 
     assert main(["explain", "acme101", "--plugin", "acme-sore"]) == 0
     assert capsys.readouterr().out == PAGE + "\n"

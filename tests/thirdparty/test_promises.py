@@ -95,7 +95,8 @@ ZOO = {
     "other categories": ({"axis": "replace(of, labels=('n', 'e', 'w'))"}, "in another order than the policy's, or others"),
     "a category more": ({"axis": "replace(of, labels=(*of.labels, 'w'))"}, "other categories are estimated"),
     "a category less": ({"axis": "replace(of, labels=of.labels[:2])"}, "other categories are estimated"),
-    "another released name": ({"axis": "replace(of, name='region')"}, "is released as 'region', and the policy says 'part'"),
+    "another released name": ({"axis": "replace(of, name='region')"}, ("is released as 'region', and the policy "
+            "declares 'part'")),
     "a decoder of another column": (
         {"odd": "def decoder(self): return replace(Unary.decoder(self), columns=(self.attribute,))"},
         "the decoder reads 'region', and released is 'part'",
@@ -110,19 +111,19 @@ ZOO = {
     ),
     "a ratio that is too small": (
         {"axis": "nearly(of)", "verbatim": "def max_ratio(self): return Fraction(1)"},
-        "a larger ratio of probabilities than it says (max_ratio)",
+        "a larger ratio of probabilities than declared (max_ratio)",
     ),
     "an epsilon that is too small": (
         {"odd": "def log_ratio(self): return Measure(0.5)"},
-        "a smaller epsilon (log_ratio)",
+        "the declared epsilon (log_ratio) is smaller",
     ),
     "a cross ratio that is too large": (
         {"odd": "def min_cross_ratio(self): return Fraction(1)"},
-        "a smaller cross ratio than it says",
+        "a smaller cross ratio than declared",
     ),
     "columns that are no distributions": (
         {"odd": "def column(self, code): return {**Unary.column(self, code), 0: Fraction(1, 2)}"},
-        "column 0 of the matrix is no distribution",
+        "column 0 of the matrix is not a distribution",
     ),
 }  # fmt: skip
 """Each is wrong in one way: what replaces a line of the plugin, and what is said of it."""
@@ -225,7 +226,7 @@ def test_what_cannot_be_listed_rests_on_a_word_that_is_named(plugin, capsys, mon
     policy = plugin({})
     assert released(policy) == 0
     findings = json.loads((policy.with_name("bundle") / "public" / "release.json").read_text())["findings"]
-    assert all("rests on the word of acme-wrong 1.0" in " ".join(f["assumptions"]) for f in findings)
+    assert all("relies on the declaration of acme-wrong 1.0" in " ".join(f["assumptions"]) for f in findings)
     capsys.readouterr()
     assert verified(policy) == 1
     assert "undecided: ratios of region: on the word of acme-wrong 1.0" in capsys.readouterr().out

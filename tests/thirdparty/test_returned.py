@@ -389,7 +389,7 @@ def test_a_function_that_takes_other_arguments_is_a_mistake_of_its_plugin():
         return len(requirement)
 
     with pytest.raises(
-        RefusedError, match=r"RR413: .*: `.*odd` cannot be called as its protocol says: .*takes 1 posit"
+        RefusedError, match=r"RR413: .*: `.*odd` cannot be called as its protocol requires: .*takes 1 posit"
     ):
         check_return_type(int, odd)(1, 2, 3)
     with pytest.raises(TypeError, match="has no len"):

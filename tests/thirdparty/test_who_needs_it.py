@@ -236,7 +236,7 @@ def test_the_report_of_public_says_what_it_lacks(only, made, capsys):
     only(made, [*BRING.values()])
     assert main(["report", str(made / "bundle"), "--page", "public", "--plugin", "acme-ipc"]) == 0
     said = capsys.readouterr().err
-    assert "the page lacks what the axis kind 'acme.coin' tells; --plugin acme-coin loads it" in said
+    assert "the page lacks what the axis kind 'acme.coin' shows; --plugin acme-coin loads it" in said
 
 
 def test_a_table_is_drafted_and_measured_with_the_plugin_that_opens_it(only, made, capsys):

@@ -91,4 +91,4 @@ def test_a_rare_change_that_no_draw_shows_passes_no_tight_gate() -> None:
     assert hellinger.expected.end("max") > 0.25
     assert hellinger.simulated == "20 draws, seed 1"
     assert l1.expected.value == pytest.approx(0, abs=1e-6)
-    assert l1.simulated == "20 draws, all alike, seed 1"
+    assert l1.simulated == "20 draws, all equal, seed 1"

@@ -153,12 +153,12 @@ def _check_columns(connection: duckdb.DuckDBPyConnection, relation: str, spec: T
     schema = batches(connection, f"SELECT * FROM {relation} LIMIT 0").read_all().schema  # noqa: S608 quoted
     expected = arrow_schema(spec)
     if schema.names != expected.names:
-        raise UnlikeSpecError("its columns are not those that the manifest names")
+        raise UnlikeSpecError("its columns are not those that release.json lists")
     wrong = [
         name for name, a, b in zip(expected.names, schema.types, expected.types, strict=True) if not _types_match(a, b)
     ]
     if wrong:
-        raise UnlikeSpecError(f"its columns are of other types than the manifest says: {', '.join(wrong)}")
+        raise UnlikeSpecError(f"its columns are of other types than release.json states: {', '.join(wrong)}")
 
 
 def _types_match(found: pa.DataType, expected: pa.DataType) -> bool:

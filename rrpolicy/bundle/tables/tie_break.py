@@ -100,7 +100,7 @@ class TieBreaker:
         for last, column in zip(before, columns, strict=True):
             values = pa.concat_arrays([last, column])
             if np.any(sorts_before_previous(values) & ~new):
-                raise ValueError("the rows of a draw do not come sorted as it says")
+                raise ValueError("the rows of a draw are not sorted as declared")
             new |= differs_from_previous(values)
         self._tie = [column.slice(rows.num_rows - 1) for column in columns]
         new[0] |= begun

@@ -151,7 +151,7 @@ class _TableFileWriter:
         import pyarrow.compute as pc
 
         if batch.schema.names != self._schema.names:
-            raise ValueError("the draw wrote other columns than its channel names")
+            raise ValueError("the draw wrote other columns than its channel declares")
         columns = []
         for stated, column in zip(self._schema, batch.columns, strict=True):
             if column.type == pa.dictionary(pa.int32(), pa.string()) and pa.types.is_string(stated.type):

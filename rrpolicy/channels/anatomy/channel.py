@@ -76,11 +76,11 @@ class AnatomyChannel(Channel):
         names = [c.name for c in (*self.known, *self.sensitive, self.group, self.count)]
         attributes = [c.attribute for c in (*self.known, *self.sensitive)]
         if len(set(names)) < len(names) or len(set(attributes)) < len(attributes):
-            raise ValueError("a column or an attribute stands twice")
+            raise ValueError("a column or an attribute appears twice")
         if not 1 <= len(self.sensitive) <= MOST_SENSITIVE:
             raise ValueError(f"groups can differ in one or two sensitive attributes, not {len(self.sensitive)}")
         if not self.known or not all(c.labels for c in self.sensitive):
-            raise ValueError("groups need a column beside the sensitive ones, whose values must be listed")
+            raise ValueError("groups need a column besides the sensitive ones; sensitive values must be listed")
         for column in self.sensitive:
             if not _SMALLEST <= self.size <= len(column.labels):
                 most = len(column.labels)

@@ -129,7 +129,7 @@ def _assignment_distribution(
             out[np.ix_(here, counts.codes[here, place])] += kind.groups
         met[np.ix_(*counts.codes[here].T)] += kind.groups
     if (met != _cooccurrence_counts(tables.values[0], sizes[0], tables.values[1], sizes[1], tables.groups)).any():
-        return "values of the two sensitive columns stand together in other groups than the counts of the original give"
+        return "values of the two sensitive columns occur together in other groups than the original counts determine"
 
     def pairs(share: Array) -> float:
         here = share[:, held]
@@ -162,7 +162,7 @@ def _test_assignment(  # noqa: PLR0917 one statistic after the other of the same
         drawn = np.minimum(beside, np.maximum(total[:, None] - beside, 0))
         variance = (share * (1 - share)) @ drawn
         of = f" of {name}" if len(names) > 1 else ""
-        evidence.add(f"{attribute}: beside a value{of}", bennett_surprise(observed - mean, variance, 1.0, mean))
+        evidence.add(f"{attribute}: with a value{of}", bennett_surprise(observed - mean, variance, 1.0, mean))
     group, code, met = _joint_counts(places, categories)
     pairs = float((met * (met - 1)).sum()) / 2
     width = 2 * max(tables.largest - 1, 1)

@@ -85,16 +85,16 @@ def _read_sensitive_table(
     number, _ = groups_of(original.records, groups.size)
     stated, totals = np.zeros(number + 1, dtype=np.int64), np.zeros(len(column.labels), dtype=np.int64)
     if set(st.schema.names) != {groups.group.name, column.name, groups.count.name, MULTIPLICITY}:
-        return "the columns of the sensitive table are not the promised ones"
+        return "the columns of the sensitive table are not the declared ones"
     for batch in st:
         group, count, n = (
             _integer_array(batch.column(name)) for name in (groups.group.name, groups.count.name, MULTIPLICITY)
         )
         code = read_codes(column, batch.column(column.name))
         if (code < 0).any() or (group < 1).any() or (group >= len(stated)).any():
-            return "the sensitive table holds values outside their domain, or groups of other numbers"
+            return "the sensitive table contains values outside their domain, or groups of other numbers"
         if (count != 1).any() or (n != 1).any():
-            return "a sensitive value stands more than once in a group"
+            return "a sensitive value occurs more than once in a group"
         np.add.at(stated, group, 1)
         np.add.at(totals, code, 1)
         kept.add(column, group, code, n)
@@ -108,7 +108,7 @@ def _read_quasi_identifiers(
 ) -> str | None:
     """Read the quasi-identifiers' table; return an inconsistency."""
     if set(qit.schema.names) != {*(c.name for c in groups.known), groups.group.name, MULTIPLICITY}:
-        return "the columns of the quasi-identifiers' table are not the promised ones"
+        return "the columns of the quasi-identifiers' table are not the declared ones"
     untouched, inside = groups.untouched(), np.zeros_like(stated)
     outside = False
 

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 _SHOWN = 20
-PAIRS = "The table tells which combinations stand together, most frequent first: the counts fix it. It is no release."
-ORDER = "The table tells which groups were made, in which order: the counts fix it, and only turns are drawn."
+PAIRS = (
+    "This table lists the combinations in one group, most frequent first. The counts determine "
+    "them. It is confidential."
+)
+ORDER = (
+    "This table lists the groups in the order in which they were formed. The counts determine "
+    "them; only the assignment of records is random."
+)
 
 
 def groups_section(groups: AnatomyChannel, records: int, original: Original | None) -> Section:
@@ -37,26 +43,28 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
     title = f"Groups by {' and '.join(names)}"
     if len(names) == 1:
         how = (
-            f"Records are dealt at random into groups of {size} whose values of {names[0]} all differ: while {size} "
+            f"Records are assigned at random to groups of {size} whose values of {names[0]} all differ: while {size} "
             f"values are left, each of the {size} with most records left gives one record, drawn at random. Two tables "
-            f"are released: {known}, every record with its group and all other columns as they are; and {values[0]}, "
+            f"are released: {known}, every record with its group and all other columns unchanged; and {values[0]}, "
             "the values of each group."
         )
     else:
         how = (
-            f"Records are dealt at random into groups of {size} that all differ in {names[0]}, and all in {names[1]}: "
-            "the counts fix which combinations of values stand together, and each gives a record drawn at random. "
-            f"Three tables are released: {known}, every record with its group and all other columns as they are; "
-            f"{values[0]} and {values[1]}, the values of each group, which say nothing of which belong to one record."
+            f"Records are assigned at random to groups of {size} that all differ in {names[0]}, and all in {names[1]}: "
+            "the counts determine which combinations of values form a group, and each combination contributes a "
+            "record drawn at random. "
+            f"Three tables are released: {known}, every record with its group and all other columns unchanged; "
+            f"{values[0]} and {values[1]}, the values of each group, which reveal nothing about which belong to "
+            f"one record."
         )
     join = (
         f"Joined by {groups.group.name}, a record meets every value of its group, and counts for each as often as the"
         " group has it, divided by the size of the group."
     )
     left = (
-        "Group numbers are a random permutation and rows are sorted: neither tells anything. A person is hidden among"
-        " the members of the group as far as the values go; that the person is in the table, and the other columns,"
-        " are not hidden."
+        "Group numbers are a random permutation and rows are sorted, so neither reveals anything. The values hide "
+        "a person among the members of the group. The person's presence in the table and the other "
+        "columns are not hidden."
     )
     facts = [
         Fact("Groups", figure(number)),
@@ -77,7 +85,7 @@ def groups_section(groups: AnatomyChannel, records: int, original: Original | No
     order = ORDER if len(phases) <= _SHOWN else f"{ORDER} {figure(len(phases) - _SHOWN)} more rows are left out."
     rows = tuple(_phase_row(phase, [str(label) for label in groups.sensitive[0].labels]) for phase in phases[:_SHOWN])
     shares = tuple(phase.groups / number for phase in phases[:_SHOWN])
-    header = ("Groups", "Each holds for certain", "And by turns", "Of these")
+    header = ("Groups", "Each bound is certain", "And by turns", "Of these")
     return Section(title, (how, join, left, order), tuple(facts), header, rows, shares, "Share of groups")
 
 
@@ -101,7 +109,7 @@ def _with_pair_table(groups: AnatomyChannel, original: Original, section: Sectio
     return replace(
         section,
         facts=(*section.facts, *facts),
-        header=("Groups", "Combinations that stand together"),
+        header=("Groups", "Combinations in one group"),
         table=tuple(row(kind) for kind in shown),
         bars=tuple(kind.groups / number for kind in shown),
         shares="Share of groups",

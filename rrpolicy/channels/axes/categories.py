@@ -29,7 +29,7 @@ def check_labels(what: str, labels: Sequence[Value]) -> None:
     if not labels:
         raise ValueError(f"'{what}' has no category")
     if len({(type(label), label) for label in labels}) < len(labels):
-        raise ValueError(f"'{what}' names a category twice")
+        raise ValueError(f"'{what}' lists a category twice")
 
 
 def category_column(

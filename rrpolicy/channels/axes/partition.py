@@ -43,14 +43,14 @@ class Levels(Struct, frozen=True):
             if sorted(code for group in own for code in group) != list(everything):
                 raise ValueError("each category must be in exactly one group of its attribute")
             if self.suppressing and of_attribute[-1] != everything:
-                raise ValueError("the last label of an attribute must stand for all its categories")
+                raise ValueError("the last label of an attribute must represent all its categories")
         if self.suppressed is not None:
             widths = [len(g) for g in groups]
             if not self.suppressing or any(
                 len(c) != len(widths) or not all(0 <= i < w for i, w in zip(c, widths, strict=True))
                 for c in self.suppressed
             ):
-                raise ValueError("a suppressed class is none of the classes")
+                raise ValueError("a suppressed class is not one of the classes")
 
     def recode(self, codes: Ints | Codes, groups: Groups, sizes: Sequence[int]) -> Codes:
         """Return (k, attributes) positions of labels.
@@ -61,7 +61,7 @@ class Levels(Struct, frozen=True):
         import numpy as np
 
         if self.suppressing and self.suppressed is None:
-            raise ValueError("the description does not tell which classes are suppressed")
+            raise ValueError("the description does not list the suppressed classes")
         labels = np.empty(codes.shape, dtype=np.int32)
         for place, (size, of_attribute) in enumerate(zip(sizes, groups, strict=True)):
             becomes = np.empty(size, dtype=np.int32)
@@ -116,7 +116,7 @@ class Boxes(Struct, frozen=True):
             if cut is None:
                 continue
             if not 0 <= cut.place < len(box) or any(not 0 <= p < len(groups[cut.place]) for p in cut.parts):
-                raise ValueError("a cut names an attribute or a label that is none")
+                raise ValueError("a cut lists an unknown attribute or label")
             of_attribute = groups[cut.place]
             together = sorted(code for part in cut.parts for code in of_attribute[part])
             if together != sorted(of_attribute[box[cut.place]]):

@@ -56,7 +56,7 @@ class Recode(Several):
             check_labels(column.name, column.labels)
             codes = range(len(domain.labels))
             if len(groups) < len(column.labels) or not all(g and set(g) <= set(codes) for g in groups):
-                raise ValueError(f"every label of '{column.name}' must stand for categories of '{domain.attribute}'")
+                raise ValueError(f"every label of '{column.name}' must represent categories of '{domain.attribute}'")
         if max(self.original_size, self.released_size) >= _WIDEST:
             raise ValueError("too many attributes are recoded together: their combinations cannot be numbered")
         self.rule.check([len(d.labels) for d in self.original], self.groups, [len(c.labels) for c in self.released])

@@ -78,9 +78,9 @@ class Retention(Several):
         Several.__post_init__(self)
         for domain, column in zip(self.original, self.released, strict=True):
             if column.labels != domain.labels:
-                raise ValueError(f"'{column.name}' must hold the categories of '{domain.attribute}'")
+                raise ValueError(f"'{column.name}' must contain the categories of '{domain.attribute}'")
         if sorted(m for block in self.blocks for m in block.members) != list(range(self.original_size)):
-            raise ValueError(f"the blocks of {', '.join(self.attributes)} do not hold each of its categories once")
+            raise ValueError(f"the blocks of {', '.join(self.attributes)} do not contain each of its categories once")
 
     @classmethod
     def uniform(cls, attribute: str, labels: Sequence[Value], keep: Fraction, release_as: str | None = None) -> Self:
@@ -115,7 +115,7 @@ class Retention(Several):
         """
         position = {(type(label), label): i for i, label in enumerate(labels)}
         if any((type(label), label) not in position for members, _ in blocks for label in members):
-            raise ValueError(f"a block of '{attribute}' names a category that its domain does not hold")
+            raise ValueError(f"a block of '{attribute}' contains a category that is not in its domain")
         parts = [([position[type(label), label] for label in members], keep) for members, keep in blocks]
         return cls.of([Domain(attribute, tuple(labels))], parts, [release_as])
 

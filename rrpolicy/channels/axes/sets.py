@@ -108,7 +108,7 @@ class Sets(MixedIn, Several):
         Several.__post_init__(self)
         for domain, column in zip(self.original, self.released, strict=True):
             if column.kind != "set" or column.labels != domain.labels:
-                raise ValueError(f"'{column.name}' must hold sets of the categories of '{domain.attribute}'")
+                raise ValueError(f"'{column.name}' must contain sets of the categories of '{domain.attribute}'")
         if not 2 <= self.set_size <= self.original_size:  # noqa: PLR2004 - the smallest set that hides anything
             raise ValueError(
                 f"sets of {', '.join(self.attributes)} must have from 2 to {self.original_size} of its "
@@ -292,18 +292,20 @@ def sets_section(axis: Sets, records: int) -> Section:
     what = "values" if len(axis.attributes) == 1 else "combinations"
     if axis.silent:
         said = (
-            f"Every record releases all {size} {what} of {shown}: the set says nothing of the record, and no count of "
-            f"{shown} can be estimated. Who knows how common the {what} are guesses as well as without the release."
+            f"Every record releases all {size} {what} of {shown}: the set reveals nothing about the record, and "
+            f"no count of "
+            f"{shown} can be estimated. An attacker who knows how common the {what} are guesses as well without "
+            f"the release."
         )
         return Section(f"Sets of {shown}", (said,), (Fact(f"Different {what}", figure(size)),))
     how = (
         f"Every record releases {l} different {what} of {shown}: its own, and {l - 1} drawn at random from the"
-        f" {size - 1} others, each as likely as any: P_E = (l-1)/(|S|-1) is the chance of each. They stand in a fixed"
-        " order, so that their places say nothing."
+        f" {size - 1} others, each as likely as any: P_E = (l-1)/(|S|-1) is the chance of each. They are listed "
+        f"in a fixed order, so their positions reveal nothing."
     )
     warning = (
-        f"A set says for certain that its record has none of the {size - l} {what} that it does not hold. Who knows"
-        f" which {what} go with a person's other columns can rule out more: the findings say how far that goes."
+        f"A set excludes with certainty the {size - l} {what} that it does not contain. An attacker who knows which"
+        f" {what} occur with a person's other columns can exclude more; the findings quantify this."
     )
     errors = (
         "The mean squared error is the expected square of how far an estimated share lies off, on average over the"
@@ -315,7 +317,7 @@ def sets_section(axis: Sets, records: int) -> Section:
     facts = (
         Fact(f"Different {what}", figure(size)),
         Fact(f"{what.capitalize()} in each set", figure(l)),
-        Fact("Chance that a set holds a given other one", exact(axis.other_included)),
+        Fact("Probability that a set contains a given other value", exact(axis.other_included)),
         Fact("Mean squared error of a share of this table", _error_text(table)),
         Fact("Mean squared error of a share of a uniform population", _error_text(population)),
     )

@@ -91,7 +91,7 @@ class Product(Channel):
         if sorted(columns) != sorted(self.order) or len(set(columns)) != len(columns):
             raise ValueError("`order` must name every released column once")
         if len(set(attributes)) != len(attributes):
-            raise ValueError("an attribute stands on two axes")
+            raise ValueError("an attribute is on two axes")
 
     @classmethod
     def of(cls, attributes: Sequence[Attribute], axes: Iterable[Axis]) -> Product:

@@ -182,7 +182,7 @@ def draw_with_persistent_noise(product: Product, original: Original, streams: St
     """
     policy = original.policy
     if policy.release.series is None or not isinstance(original, _IdentifiesUnits):
-        raise ValueError("a series is drawn of a table that tells whose its rows are")
+        raise ValueError("a series needs a table with a column that identifies people")
     series = PersistentNoise(streams, policy.release.series, policy.source.population)
     for rows in original.people(*_column_names(product)):
         people = series.marks(rows.column(rows.num_columns - 1))

@@ -160,7 +160,7 @@ def _domain_sizes(axis: Axis) -> tuple[int, ...]:
         return (axis.original_size,)
     shape = tuple(len(column.labels) for column in axis.columns())
     if math.prod(shape) != axis.original_size:
-        raise ValueError(f"an axis of kind '{axis.kind}' does not tell the domains of its attributes apart")
+        raise ValueError(f"an axis of kind '{axis.kind}' does not distinguish the domains of its attributes")
     return shape
 
 
@@ -223,5 +223,7 @@ def _has_listed_values(axis: Axis) -> Transition:
 
 def _singular_error(axis: Axis) -> DataError:
     names = ", ".join(f"'{name}'" for name in axis.attributes)
-    message = f"the transition matrix of {names} cannot be undone: its released values do not tell the originals apart"
+    message = (
+        f"the transition matrix of {names} cannot be inverted: its released values do not distinguish the originals"
+    )
     return DataError(Problem("RR335", message, hint="change the matrix, or raise its keep probability above 1/d"))

@@ -89,7 +89,7 @@ def count_released_rows(
     `whole` axes of sets each set counts as one value.
     """
     if set(reader.schema.names) != {*product.order, MULTIPLICITY}:
-        return ReleasedCounts(0, "the released columns are not the promised ones", {}, None)
+        return ReleasedCounts(0, "the released columns are not the declared ones", {}, None)
     sizes = [int(np.prod(released_shape(axis), dtype=np.int64)) for axis in product.axes]
     for slot, listing in whole.items():
         sizes[slot] = listing.released_size
@@ -104,7 +104,7 @@ def count_released_rows(
         known = [code if code is not None else n for code in codes]
         for axis, code in zip(product.axes, codes, strict=True):
             if code is None and isinstance(axis, Sets):
-                wrong = "a released set does not hold so many distinct values of its domain in their order"
+                wrong = "a released set does not contain so many distinct values of its domain in their order"
                 return ReleasedCounts(records, wrong, {}, None)
             if code is not None and (code < 0).any():
                 return ReleasedCounts(records, "a released value lies outside its domain", {}, None)
@@ -112,7 +112,9 @@ def count_released_rows(
             known[slot] = listing.rank(known[slot])
         known += [column.codes(plain_values(batch.column(column.name))) for column in carried]
         if any((code < 0).any() for code in known[len(product.axes) :]):
-            return ReleasedCounts(records, "a value of a column released as it is is none of the table's", {}, None)
+            return ReleasedCounts(
+                records, "a value of a column released unchanged does not occur in the table", {}, None
+            )
         for subset, total in counts.items():
             _add_combinations([known[slot] for slot in subset], [sizes[slot] for slot in subset], n, total)
         kept.add(known, batch, n)

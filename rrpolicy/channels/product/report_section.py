@@ -71,8 +71,8 @@ HOW = (
 )
 LOST = (
     "The loss (normalised certainty penalty, NCP) is the share of a column's categories that a released label stands "
-    "for, 0 where it is one category and 1 where it says nothing, on average over the records. All columns count alike "
-    "here, whatever weights the policy gives them in its choice."
+    "for, 0 for one category and 1 for all categories, on average over the records. All columns have equal weight "
+    "here, whatever weights the policy sets."
 )
 
 
@@ -154,10 +154,10 @@ def _label_meanings(recoded: Sequence[Recode], used: _ReleasedLabels | None) -> 
                     rows.append((column.name, str(column.labels[position]), named))
                     shares.append(0.0 if used is None or people is None else float(people[position]) / used.records)
     if rows:
-        more = (f"{figure(len(rows) - _SHOWN)} more labels stand in release.json.",) if len(rows) > _SHOWN else ()
+        more = (f"{figure(len(rows) - _SHOWN)} more labels are in release.json.",) if len(rows) > _SHOWN else ()
         header, shown = ("Column", "Released label", "Stands for"), tuple(rows[:_SHOWN])
         if used is None:
-            yield Section("What the labels stand for", more, (), header, shown)
+            yield Section("Categories of the labels", more, (), header, shown)
         else:
             bars = tuple(shares[:_SHOWN])
-            yield Section("What the labels stand for", more, (), header, shown, bars, "Share of records")
+            yield Section("Categories of the labels", more, (), header, shown, bars, "Share of records")

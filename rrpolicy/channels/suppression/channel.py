@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 TABLE = "data"
 PARTED = (
-    "Nothing was drawn at random, and no value was made coarser. Records that agree in their quasi-identifiers stay "
-    "together as far as their sensitive values are even enough; the others are released as * in every "
-    "quasi-identifier, and make a class of their own, which is even enough as well."
+    "Nothing was drawn at random, and no value was made coarser. Records with equal quasi-identifiers stay in one "
+    "class where their sensitive values are diverse enough. The others are released as * in every "
+    "quasi-identifier. They form a separate class, which is diverse enough as well."
 )
 
 
@@ -66,7 +66,7 @@ class SuppressionChannel(Channel):
     def __post_init__(self) -> None:
         names = [c.name for c in (*self.known, self.sensitive)]
         if not self.known or len(set(names)) < len(names):
-            raise ValueError("records are parted by columns of different names, one at least")
+            raise ValueError("records are grouped by one column or more, with distinct names")
         for column in (*self.known, self.sensitive):
             check_labels(column.name, column.labels)
         if any(len(c.labels) < 2 or c.labels[-1] != ANYTHING for c in self.known):  # noqa: PLR2004 a category, and *
@@ -74,7 +74,7 @@ class SuppressionChannel(Channel):
         sizes = [*(len(c.labels) - 1 for c in self.known), len(self.sensitive.labels)]
         for *codes, n in self.moved or ():
             if len(codes) != len(sizes) or n < 1 or not all(0 <= c < s for c, s in zip(codes, sizes, strict=True)):
-                raise ValueError("what is suppressed is no cell of the table")
+                raise ValueError("what is suppressed is not a cell of the table")
 
     @classmethod
     def of(cls, known: Sequence[Attribute], sensitive: Attribute, moved: Sequence[Sequence[int]]) -> SuppressionChannel:
@@ -135,7 +135,7 @@ class SuppressionChannel(Channel):
         from rrpolicy.counts import tabulate
 
         if self.moved is None:
-            raise ValueError("a public description does not tell which records are suppressed")
+            raise ValueError("a public description does not reveal which records are suppressed")
         counts = original.counts(*self.attributes)
         moved = np.array(self.moved, dtype=np.int64).reshape(len(self.moved), len(self.attributes) + 1)
         codes, gone = moved[:, :-1], moved[:, -1]

@@ -222,7 +222,7 @@ def _with_design(release: Release, parts: Sequence[str]) -> Release:
         name, _, value = part.partition("=")
         if part != "none" and not (name in of and value):
             expected = "weight=COLUMN, stratum=COLUMN, cluster=COLUMN, totals=FILE, alone=centred or none"
-            raise PolicyError(Problem("RR250", f"--design {part!r} is no part of a design", expected=expected))
+            raise PolicyError(Problem("RR250", f"--design {part!r} is not part of a design", expected=expected))
         if part != "none":
             of[name].append(value)
     if "none" in parts:
@@ -252,7 +252,7 @@ def _read_totals(release: Release, path: str) -> dict[str, dict[Value, float]]:
             (category,) = parse_categories(release, row["column"], [row["category"]])
             found.setdefault(row["column"], {})[category] = float(row["total"])
     except (OSError, UnicodeDecodeError, csv.Error, KeyError, TypeError, ValueError) as error:
-        message = f"{path} is no file of known totals"
+        message = f"{path} is not a file of known totals"
         expected = "a CSV file with the columns column, category and total"
         raise PolicyError(Problem("RR547", message, expected=expected)) from error
     return found

@@ -41,7 +41,7 @@ def command(
     by: Annotated[
         list[str] | None,
         typer.Option(
-            help="Released columns to group by, with commas between, names as they are: 'my column,sex'; repeat it for "
+            help="Released columns to group by, separated by commas, names unquoted: 'my column,sex'; repeat it for "
             "a name with a comma."
         ),
     ] = None,
@@ -62,7 +62,7 @@ def command(
         After("since"),
         typer.Option(
             help="With --since, of a series: at least this share of the earlier release's people have the same values "
-            "of the columns asked for; makes standard errors as small as they are."
+            "of the requested columns; this makes standard errors smaller."
         ),
     ] = None,
     spread: Annotated[
@@ -92,7 +92,7 @@ def command(
         asked.print(release.change_since(earlier, chosen, where, asked.level, unchanged=unchanged))
         return
     if unchanged is not None:
-        raise PolicyError(Problem("RR250", "--unchanged says how an earlier release compares: it goes with --since"))
+        raise PolicyError(Problem("RR250", "--unchanged compares with an earlier release: give --since as well"))
     table = asked.ask(lambda r: r.crosstab(chosen, where, target, asked.level, estimator=estimator, spread=spread))
     if asked.print(table) is not ResultFormat.TABLE:
         return
@@ -106,7 +106,7 @@ def command(
     print(wrap_for_stream("\n".join(notes), sys.stdout))
 
 
-_UNWEIGHTED = "\nfor this table, every record alike: --design none; as data: --format csv or --json"
+_UNWEIGHTED = "\nfor this table, with equal weights: --design none; as data: --format csv or --json"
 _AS_DATA = "\nas data: --format csv or --json"
 
 
@@ -152,7 +152,7 @@ def query(
 def _parse_table(given: str) -> tuple[str, str]:
     name, equals, path = given.partition("=")
     if not (name and equals and path):
-        raise PolicyError(Problem("RR250", f"--table {given!r} names no table with a file", expected="NAME=FILE"))
+        raise PolicyError(Problem("RR250", f"--table {given!r} is not a table name with a file", expected="NAME=FILE"))
     return name, path
 
 
@@ -165,7 +165,9 @@ def _parse_limits(given: str) -> tuple[str, Limits]:
         found = ()
     if not (name and equals and comma and found):
         expected = "COLUMN=LOW,HIGH, one of which may be empty"
-        raise PolicyError(Problem("RR250", f"--limits {given!r} names no column with its limits", expected=expected))
+        raise PolicyError(
+            Problem("RR250", f"--limits {given!r} is not a column name with its limits", expected=expected)
+        )
     return name, (found[0], found[1])
 
 
@@ -173,9 +175,11 @@ def _parse_limits(given: str) -> tuple[str, Limits]:
 def compare(
     asked: Analysis,
     bundles: Annotated[
-        list[Path], typer.Argument(help="Bundles, or their public/ folders, from the earliest on.", metavar="BUNDLE...")
+        list[Path], typer.Argument(help="Bundles, or their public/ folders, earliest first.", metavar="BUNDLE...")
     ],
-    query: Annotated[str, typer.Option(help="What all are asked: as for `rrpolicy estimate query`.", metavar="SQL")],
+    query: Annotated[
+        str, typer.Option(help="The query for all of them, as for `rrpolicy estimate query`.", metavar="SQL")
+    ],
     **options: Unpack[CompareEstimatesOptions],
 ) -> None:
     """Ask several releases in SQL, and estimate what became of the answers from the first one on.
@@ -212,7 +216,7 @@ def association(  # noqa: PLR0917 each option is one
     deflate: Annotated[
         bool,
         After("spread"),
-        typer.Option("--deflate", help="Take out the association that errors of randomised values alone put in."),
+        typer.Option("--deflate", help="Subtract the association caused by errors of randomised values alone."),
     ] = False,
 ) -> None:
     """Estimate how strongly two columns go together: measures of their corrected table, with intervals.
@@ -223,7 +227,9 @@ def association(  # noqa: PLR0917 each option is one
     """
     release = asked.release
     if (row_present is None) != (column_present is None):
-        raise PolicyError(Problem("RR250", "what is present is said of both columns: --row-present, --column-present"))
+        raise PolicyError(
+            Problem("RR250", "give the present category of both columns: --row-present, --column-present")
+        )
     present = None
     if row_present is not None and column_present is not None:
         present = (parse_categories(release, row, row_present), parse_categories(release, column, column_present))
@@ -337,7 +343,7 @@ def rules(  # noqa: PLR0917 each option is one
     rule: Annotated[
         list[str] | None,
         typer.Option(
-            help="A rule that is asked for by name, in place of all that reach thresholds: 'sex = f, region = north -> "
+            help="One rule, in place of all that reach the thresholds: 'sex = f, region = north -> "
             "disease = flu'; repeat it for several.",
             metavar="RULE",
         ),
@@ -365,11 +371,11 @@ def rules(  # noqa: PLR0917 each option is one
     if rule:
         if any(given is not None for given in (min_support, min_confidence, columns, longest, present)):
             searched = "--min-support, --min-confidence, --columns, --longest, --present"
-            raise PolicyError(Problem("RR250", f"--rule names what is asked for: it goes with no {searched}"))
+            raise PolicyError(Problem("RR250", f"--rule requests single rules: leave out {searched}"))
         found: Result = release.rule(rule, where, target=target, level=level)
     elif min_support is None or min_confidence is None:
         expected = "--min-support and --min-confidence, or --rule"
-        raise PolicyError(Problem("RR250", "which rules are asked for is not said", expected=expected))
+        raise PolicyError(Problem("RR250", "no rules are requested", expected=expected))
     else:
         found = release.rules(
             min_support,

@@ -122,6 +122,6 @@ def sql(
     made = api.sql(policy, dialect, **options)
     text = {"counts": made.counts, "units": made.units, "expansion": made.expansion}[statement]
     if text is None:
-        message = f"{policy} names no `unit`, the column that identifies people"
+        message = f"{policy} declares no `unit`, the column that identifies people"
         raise PolicyError(Problem("RR592", message, expected="one identifier, or `unit` under [source]"))
     print(text)

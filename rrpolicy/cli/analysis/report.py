@@ -52,7 +52,7 @@ def command(
 @with_options
 def evidence(
     bundle: Annotated[Path, typer.Argument(help="The bundle's folder, or its public/ folder alone.", metavar="BUNDLE")],
-    regime: Annotated[str, typer.Option("--for", help=f"What asks: {', '.join(regime_names())}.", metavar="REGIME")],
+    regime: Annotated[str, typer.Option("--for", help=f"The regime: {', '.join(regime_names())}.", metavar="REGIME")],
     form: Annotated[
         Literal["markdown", "html", "json", "oscal"],
         typer.Option("--format", help="How it is written; `oscal` is NIST's assessment results, in JSON."),
@@ -72,7 +72,7 @@ def evidence(
     if out is not None:
         found.write(out, form)
         covered = sum(answer.covered for answer in found.evidence.answers)
-        told = f"{covered} of {len(found.evidence.answers)} clauses have something that speaks to them"
+        told = f"{covered} of {len(found.evidence.answers)} clauses have evidence"
         print(line(f"wrote {out}: {told}"), file=sys.stderr)
     elif form in {"json", "oscal"}:
         print_json(found.document(form))

@@ -75,5 +75,7 @@ def _lines(found: TableCheck) -> list[str]:
     text += lines(found.risks)
     text += [f"note: {remark}" for remark in found.remarks]
     if not any(finding.verdict for finding in found.findings):
-        text.append("next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status tells")
+        text.append(
+            "next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status shows whether they are met"
+        )
     return text

@@ -62,10 +62,10 @@ def packs(
     elif written is not None:
         folder = line(written.resolve().parent.name)
         print(f"wrote {line(str(written))}")
-        print(f'next: in a policy beside {folder}/, under [policy]: extends = "{folder}/{written.name}"')
+        print(f'next: in a policy next to {folder}/, under [policy]: extends = "{folder}/{written.name}"')
     elif name is not None:
         sys.stdout.write(found[0].text)
     else:
         for each in found:
-            print(f"{each.name} {each.version}: {each.title}\n  asks: {each.asks}\n  {each.digest}")
+            print(f"{each.name} {each.version}: {each.title}\n  requires: {each.asks}\n  {each.digest}")
             print("\n".join(f"  source: {source}" for source in each.sources))

@@ -31,11 +31,12 @@ def command(
         Path | None,
         typer.Option(
             "--report",
-            help="Write the page of the plan here, whether it passes or not: what fails, what is attainable, the "
-            "trade-off. Confidential.",
+            help="Write the page of the plan here, even if a requirement fails: failing requirements, attainable "
+            "limits, the trade-off. Confidential."
+            "",
         ),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Say what each number means.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Explain each number.")] = False,
     output: OutputForm = Output.TEXT,
     also: Also = None,
     json: AsJson = False,
@@ -72,7 +73,7 @@ def command(
     told = _next_step(found, policy, options.get("out"), source, options.get("key"))
     stands = [f"{problem.code}: {problem.message}" for problem in found.problems]
     way = ["", "in the way", *(f"  {text}" for text in stands)] if stands else []
-    more = () if verbose else ("", "`--verbose` says what each number means")
+    more = () if verbose else ("", "`--verbose` explains each number")
 
     def text() -> list[str]:
         whole = () if quiet else (*lines(found.outlook, explaining=verbose), *more, *way, "", told)
@@ -96,9 +97,9 @@ def _next_step(
         unwritten = "" if out is None else f" ({out} was not written)"
         what = "edit the policy and plan again; `--report PAGE` shows what is attainable"
         if found.outlook.decision.passed:
-            return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` says more"
+            return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` shows more"
         if {p.code for p in found.problems} == {"RR108"}:
-            what = "accept what is derived, or fix it; `rrpolicy explain RR108` says how"
+            what = "accept the derived statistics, or declare them; `rrpolicy explain RR108` shows how"
         return f"not met{unwritten}: {what}"
     if found.questionnaire is not None:
         randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})

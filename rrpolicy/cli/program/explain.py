@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rrpolicy.registry import Registry
 
 UNKNOWN = (
-    "a code is RR and three digits, as problems print it; `rrpolicy plugins` lists names, `plan --verbose` says what "
-    "each of its numbers means, and docs/explanation/guarantees.md what each model promises"
+    "a code is RR and three digits, as problems print it; `rrpolicy plugins` lists names, `plan --verbose` "
+    "explains its numbers, and docs/explanation/guarantees.md the guarantee of each model"
 )
 
 SUGGESTIONS = 0.8

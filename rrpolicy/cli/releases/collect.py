@@ -84,7 +84,7 @@ def randomize(
         bool, typer.Option("--csv", help="Standard input is CSV with a header; so is what is printed.")
     ] = False,
     questions: Annotated[
-        bool, typer.Option("--questions", help="Print what is asked and what is promised, and draw nothing.")
+        bool, typer.Option("--questions", help="Print the questions and the guarantees, and draw nothing.")
     ] = False,
     **options: Unpack[OpenQuestionnaireOptions],
 ) -> int:

@@ -34,7 +34,8 @@ def command(
         Path | None,
         typer.Option(
             "--report",
-            help="If it is refused, write a page here: what fails, what is attainable, the trade-off. Confidential.",
+            help="If it is refused, write a page here: failing requirements, attainable limits, the trade-off. "
+            "Confidential.",
         ),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print where the release is, and nothing else.")] = False,

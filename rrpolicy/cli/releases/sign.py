@@ -38,14 +38,17 @@ def command(
     from rrpolicy.signing.signing_keys import public_path
 
     made = api.sign(bundle, key, **options)
-    beside = f", beside {len(made.others)} before it" if made.others else ""
+    beside = f", in addition to {len(made.others)} before it" if made.others else ""
     if bundle.is_file():
-        print(line(f"approved {bundle} as it stands, with the key {made.keyid[:16]}…{beside}: {made.file}"))
+        print(line(f"approved {bundle} in its present state, with the key {made.keyid[:16]}…{beside}: {made.file}"))
         print(f"next: commit {line(str(made.file))}")
         return 0
     if options.get("recall") is not None:
         print(line(f"recalled {bundle} with the key {made.keyid[:16]}…: {made.file}"))
-        print("next: `rrpolicy ledger add LEDGER --recall HASH --reason TEXT --by NAME`, and tell who has the data")
+        print(
+            "next: `rrpolicy ledger add LEDGER --recall HASH --reason TEXT --by NAME`, and inform everyone who "
+            "has the data"
+        )
         return 0
     print(line(f"signed {bundle} with the key {made.keyid[:16]}…{beside}: {made.file}"))
     signed = 1 + len(made.others)

@@ -32,7 +32,7 @@ def command(
     sign_with: Annotated[
         Path | None,
         After("as_of"),
-        typer.Option("--sign-with", help="Sign what was verified with this private key, if it holds."),
+        typer.Option("--sign-with", help="Sign the result with this private key, if the release verifies."),
     ] = None,
     quiet: Quiet = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit 1 if anything stays undecided.")] = False,
@@ -104,7 +104,7 @@ def _lines(found: Verification) -> list[str]:
         lines.append(f"drawn again from the source and the key: {same}, {found.reproduced}")
     lines += [f"{p.code}: {p.message}" for p in found.problems if p not in hinted and p not in changed]
     if found.problems:
-        lines.append(f"`rrpolicy explain {found.problems[0].code}` says more")
+        lines.append(f"`rrpolicy explain {found.problems[0].code}` shows more")
     stated: dict[str, dict[str, None]] = {}
     for claim in found.claims:
         stated.setdefault(claim.file, {})[claim.meaning] = None
@@ -124,4 +124,4 @@ def _verdict_text(found: Verification, finding: Finding) -> str:
             f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else ""
         )
     open_ = VERDICT_WORDS[Verdict.UNDECIDED]
-    return f"{open_}; it would hold for the channel that is stated, but this release is not verified to be its"
+    return f"{open_}; it would be met for the stated channel, but this release is not verified to be a draw from it"

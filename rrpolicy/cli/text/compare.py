@@ -12,11 +12,11 @@ from rrpolicy.reports.alternatives import ComparisonQuantity
 from rrpolicy.reports.protection_panel import change_text, guess_sentences
 from rrpolicy.wording import COMPANION_DIGITS, measure_words
 
-CONFIDENTIAL = "confidential: computed from the original table; nothing was released, and none of it may be published"
+CONFIDENTIAL = "confidential: computed from the original table; nothing was released; do not publish it"
 
 
 EXTERNAL_INPUTS_NOTE = "the numbers follow from a ledger or from the table of plan_on as well"
-NO_DATA = "planned without data: nothing here tells of a table"
+NO_DATA = "planned without data: no number describes a table"
 WIDTH, HEAD, LABEL = 80, 18, 30
 """Columns of a line, and at most of a heading and of a candidate's name."""
 ALWAYS = {
@@ -158,7 +158,7 @@ def _candidate_notes(place: int, row: CandidateResult) -> Iterator[str]:
                 yield from _wrap_text(f"{name}: {first}", "     ", "       ")
                 yield from (f"       {further}" for further in rest)
     if row.unmet and row.passes:
-        told = f"falls short of what the first candidate's file asks: {'; '.join(row.unmet)}"
+        told = f"does not meet the requirements of the first candidate's file: {'; '.join(row.unmet)}"
         yield from _wrap_text(told, f"  {place}  ")
     if row.accept is not None:
-        yield f"  {place}  asks under [release] for {row.accept}"
+        yield f"  {place}  needs under [release]: {row.accept}"

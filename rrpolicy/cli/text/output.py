@@ -50,13 +50,13 @@ def output_request(form: Output, also: Sequence[str] | None, *, json: bool) -> O
     from rrpolicy.errors import PolicyError, Problem, RefusedError
 
     if json and form not in {Output.TEXT, Output.JSON}:
-        raise PolicyError(Problem("RR250", f"--json and {FLAG} {form} ask for two forms at once", hint="take one out"))
+        raise PolicyError(Problem("RR250", f"--json and {FLAG} {form} request two forms at once", hint="take one out"))
     files = []
     for text in also or ():
         found = _parse_also(text)
         if found is None:
             expected = f"FORMAT=FILE, with one of {', '.join(form for form in Output if form is not Output.TEXT)}"
-            raise PolicyError(Problem("RR250", f"{ALSO} '{text}' names no format with a file", expected=expected))
+            raise PolicyError(Problem("RR250", f"{ALSO} '{text}' is not a format with a file", expected=expected))
         folder = os.path.dirname(found[1])  # noqa: PTH120
         if folder and not os.path.isdir(folder):  # noqa: PTH112
             message = f"'{found[1]}' cannot be written: there is no folder '{folder}'"

@@ -43,7 +43,7 @@ def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
     records = f"{plan.records:,} records{_records_per_person(outlook)}"
     text = [f"{policy.name} {policy.version}: {policy.mechanism.name} on {records}"]
     if len(_unchanged_columns(plan)) == len(policy.released):
-        text[0] = f"Nothing is changed: each released column is released as it is. {text[0]}"
+        text[0] = f"Nothing is changed: each released column is released unchanged. {text[0]}"
     text += _protection(outlook)
     text += _section("extends", policy.baselines)
     text += _section("assumptions", condense_sentences(outlook.assessment.audited))
@@ -159,7 +159,7 @@ def _section(title: str, items: tuple[str, ...] | list[str]) -> list[str]:
 
 def _derived_lines(outlook: PlanResult) -> list[str]:
     """Return the statistics of the table that the release reveals, and the text that accepts them, if needed."""
-    accept = [f"to accept what it tells, under [release]: {outlook.accept}"] if outlook.accept else []
+    accept = [f"to accept this disclosure, under [release]: {outlook.accept}"] if outlook.accept else []
     return [*map(str, outlook.plan.derived), *accept]
 
 
@@ -197,7 +197,7 @@ def _parameters(outlook: PlanResult) -> list[str]:
             told = f"keep probability {plain_number(keep)}, retention probability {plain_number(retention)}"
         else:
             told = f"kept in {len(values['blocks']) if isinstance(values['blocks'], list) else 0} blocks"
-        rows.append(f"{name}: {told} ({values['origin'] or 'the mechanism does not say whence'})")
+        rows.append(f"{name}: {told} ({values['origin'] or 'the mechanism does not state the source'})")
     return [f"  {row}" for row in _first_rows(rows)] or ["  nothing is randomised"]
 
 
@@ -251,7 +251,7 @@ def _labels(decoder: RecodeDecoder) -> Iterator[tuple[str, str]]:
         starred = len(groups) > 1 and released[-1] == ANYTHING and len(groups[-1]) == categories > 1
         plain = groups[:-1] if starred else groups
         if all(len(group) == 1 for group in plain):
-            told = f"its {categories} categories as they are"
+            told = f"its {categories} categories unchanged"
         elif len(plain) == 1:
             told = f"one label for all {categories} categories"
         else:
@@ -370,6 +370,6 @@ def _errors(outlook: PlanResult) -> list[str]:
     rows = list(_matrix([e for e in outlook.errors if not spread & set(e.attributes)]))
     if spread:
         names = ", ".join(name for name in outlook.plan.policy.attributes if name in spread)
-        rows.append(f"  {names}: no random error; counts are spread evenly over what a label stands for, and")
-        rows.append(f"{INDENT}`rrpolicy estimate` says in which limits they certainly lie")
+        rows.append(f"  {names}: no random error; counts are spread evenly over the categories of a label, and")
+        rows.append(f"{INDENT}`rrpolicy estimate` gives certain bounds")
     return rows

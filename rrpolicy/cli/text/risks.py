@@ -23,7 +23,7 @@ def lines(risks: Sequence[Finding]) -> list[str]:
     """Return the risks, line by line; nothing without risks."""
     if not risks:
         return []
-    text = ["risks of records, which no limit is held against"]
+    text = ["risks of records, without a limit"]
     width = max(len(found.model) for found in risks)
     numbers = ["" if f.achieved is None else measure_text(f.achieved).removesuffix(" (estimate)") for f in risks]
     wide = max(len(number) for number in numbers)

@@ -35,7 +35,7 @@ def write_scaffold(folder: Path, name: str, kinds: Collection[str]) -> tuple[Pat
     """
     if not NAME.fullmatch(name):
         expected = "lower-case letters, digits and single hyphens, such as acme-noise"
-        raise PolicyError(Problem("RR250", f"'{name}' is no name for a plugin", None, expected))
+        raise PolicyError(Problem("RR250", f"'{name}' is not a name for a plugin", None, expected))
     wrong = [kind for kind in kinds if kind not in KINDS]
     if wrong or not kinds:
         message = f"'{wrong[0]}' is nothing that a plugin offers" if wrong else "nothing is offered"

@@ -363,7 +363,7 @@ def select_measures(measures: Sequence[AssociationMeasure] | None, table: TwoWay
             row, column = ([v for v in labels if v is not None][-1] for labels in (table.rows, table.columns))
             shell = f"--row-present {shell_quoted(str(row))} --column-present {shell_quoted(str(column))}"
             python = f"`present=([{row!r}], [{column!r}])`"
-            hint = f"say which categories count as present: in Python, {python}; in a shell, `{shell}`"
+            hint = f"state which categories count as present: in Python, {python}; in a shell, `{shell}`"
             raise PolicyError(Problem("RR273", message, hint=hint))
     return list(measures)
 

@@ -58,8 +58,8 @@ WALD = "Wald, by the covariance of the corrected table"
 RAO_SCOTT = "Pearson's chi-square of the corrected table, second-order correction of Rao and Scott, by the law of F"
 SCORE = "score test, by the covariance that the corrected table has under independence"
 METHODS = ("released", "score", "wald", "rao-scott")
-SINGULAR = "the covariance is singular: too few records speak for some categories"
-FEW = "fewer than 5 released records speak for some cells: the law is approximate"
+SINGULAR = "the covariance is singular: too few records in some categories"
+FEW = "fewer than 5 released records in some cells: the test distribution is approximate"
 _EXPECTED = 5.0
 _ROUNDING = 1e-9
 _SINGULAR = 1e-10
@@ -253,9 +253,7 @@ def independence(release: Release, row: str, column: str, where: str | None, met
 
 def _reason_uncorrected_untestable(names: tuple[str, str], axes: Sequence[AxisWeights], condition: Condition) -> str:
     if len(axes) == 1:
-        return (
-            f"{names[0]!r} and {names[1]!r} were randomised together, so they are dependent in the release in any case"
-        )
+        return f"{names[0]!r} and {names[1]!r} were randomised together, so they are always dependent in the release"
     if condition.masks:
         return "the condition is on a randomised column, so the released rows that satisfy it are not the original ones"
     if any(len(a.columns) > 1 for a in axes):

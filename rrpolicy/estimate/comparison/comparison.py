@@ -57,10 +57,10 @@ _TITLES: Mapping[ComparisonKind, str] = {
 _UNTIMED = (
     "times were not stated: the releases are taken to be at 0, 1, 2 and so on, and a slope is the change by release"
 )
-_DRAWN = "answers of this table: draws of different releases are independent"
+_DRAWN = "results for this table: draws of different releases are independent"
 _SERIES = (
     "releases of the series '{name}' share their noise: intervals allow for any correlation of it, for counts from 0 "
-    "to 1, and are no shorter than they may be"
+    "to 1, and are conservative"
 )
 _APART = "no person is in two of the releases, as was stated"
 _STATED = (
@@ -148,7 +148,7 @@ def compare_estimates(  # noqa: PLR0917 the options of a comparison
     degrees = min(answer.sample.degrees_for(target) if answer.sample else math.inf for answer in answers)
     shown = _grouping_columns(names, common, 1 if kind == "trend" else len(releases) - 1)
     for parts in quantities:
-        refuse_spread(parts, "put the bounds of each release beside one another")
+        refuse_spread(parts, "list the bounds of each release")
         shown += _compare_quantity(parts, kind, times, links, target, degrees)
     called = _release_names(releases)
     notes = [_UNTIMED] if untimed else []
@@ -181,14 +181,14 @@ def _common_rows(
 
     RR572 for results without the same columns, or without a common row.
     """
-    hint = "ask what has the same columns and categories in all of them"
+    hint = "request a result with the same columns and categories in all of them"
     keys, measured = [answer.row_keys() for answer in answers], [answer.quantities for answer in answers]
     if len({(names, tuple(m.name for m in own)) for (names, _), own in zip(keys, measured, strict=True)}) > 1:
-        raise PolicyError(Problem("RR572", "the releases answer with other columns", hint=hint))
+        raise PolicyError(Problem("RR572", "the results of the releases have different columns", hint=hint))
     (names, first), *others = keys
     common = [row for row in first if all(row in rows for _, rows in others)]
     if not common:
-        raise PolicyError(Problem("RR572", "no row of the answers is in all of the releases", hint=hint))
+        raise PolicyError(Problem("RR572", "no row occurs in the results of all releases", hint=hint))
     places = [[rows.index(row) for row in common] for _, rows in keys]
     quantities = [
         [part.select(place) for part, place in zip(parts, places, strict=True)] for parts in zip(*measured, strict=True)

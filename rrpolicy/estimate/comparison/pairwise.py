@@ -122,10 +122,10 @@ def pairwise(release: Release, question: Question) -> Pairwise:
         message = f"the answer has {len(keys):,} rows"
         raise PolicyError(Problem("RR573", message, expected=f"2 to {MOST} rows, of which every two are compared"))
     for part in found.quantities:
-        refuse_spread([part], "put the bounds of the rows beside one another")
+        refuse_spread([part], "list the bounds of the rows")
         if part.covariance is None:
             message = f"how the rows' estimates of {part.name!r} depend on one another is not known"
-            hint = "ask for counts, shares or means by groups that exclude each other"
+            hint = "request counts, shares or means by groups that exclude each other"
             raise PolicyError(Problem("RR573", message, expected="unbiased counts, shares or means", hint=hint))
     first, other = (np.array(places) for places in zip(*combinations(range(len(keys)), 2), strict=True))
     # a name stays unambiguous when `_other` is added to it

@@ -111,8 +111,8 @@ class Columns(Struct, frozen=True):
         found = self.name(name)
         if found not in self.axes:
             categories = ", ".join(map(repr, self.axes))
-            message = f"{found!r} is released as it is, without a list of categories: there is nothing to group by"
-            hint = (f"group by {categories}; " if categories else "") + f"{found!r} may stand in a condition"
+            message = f"{found!r} is released unchanged, without a list of categories: there is nothing to group by"
+            hint = (f"group by {categories}; " if categories else "") + f"{found!r} may be used in a condition"
             raise PolicyError(Problem("RR263", message, hint=hint))
         return self.axes[found]
 
@@ -175,10 +175,12 @@ class Columns(Struct, frozen=True):
             return category(name, self.domain(name), value, ordered=ordered)
         kind = kind_of_type(self.columns[name].type)
         if kind not in {"other", kind_of(value)}:
-            message = f"{name!r} holds a {kind}, and the condition compares it with a {kind_of(value)}"
+            message = f"{name!r} contains a {kind}, and the condition compares it with a {kind_of(value)}"
             raise PolicyError(Problem("RR265", message))
         if ordered and isinstance(value, str) and _DAY.fullmatch(value):
-            message = f"{name!r} holds text, which < and > compare letter by letter: {value!r} is not ordered as a date"
+            message = (
+                f"{name!r} contains text, which < and > compare alphabetically: {value!r} is not ordered as a date"
+            )
             hint = "list the values with IN; the publisher may release a column of dates, or dates as 2026-01-31"
             raise PolicyError(Problem("RR265", message, hint=hint))
         return float(value) if isinstance(value, Decimal) and self.columns[name].type in {"DOUBLE", "FLOAT"} else value
@@ -198,7 +200,7 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
         message = f"{name!r} has a {' or '.join(sorted(kinds))} for each category, not a {kind_of(value)}"
         raise PolicyError(Problem("RR265", message, hint=f"its categories are {_abbreviate_list((*labels, *domain))}"))
     if ordered and not (kind_of(value) == "number" and kinds <= {"number", "text"}):
-        message = f"the categories of {name!r} are no numbers: < and > do not apply"
+        message = f"the categories of {name!r} are not numbers: < and > do not apply"
         raise PolicyError(Problem("RR265", message, hint="list the categories with IN"))
     if not ordered and value not in domain:
         spelled = {str(v): v for v in (*labels, *domain)}
@@ -211,7 +213,7 @@ def category(name: str, domain: Sequence[Value], value: Any, *, ordered: bool, l
             hint = (
                 f"did you mean {'' if kind_of(meant) == kind_of(value) else f'the {kind_of(meant)} '}{meant!r}? {hint}"
             )
-        raise PolicyError(Problem("RR265", f"{value!r} is no category of {name!r}", hint=hint))
+        raise PolicyError(Problem("RR265", f"{value!r} is not a category of {name!r}", hint=hint))
     return value
 
 

@@ -194,7 +194,7 @@ def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value
         near = {max(e for e in edges if e <= value), min(e for e in edges if e >= value)}
         _, high, closed = bins[cut[0]]
         exact = "`<=` or `>`" if closed and value == high else "`<` or `>=`"
-        message = f"{name!r} was released in bins, and {operator} {exact_number(value)} holds of a part of {cut[0]!r}"
+        message = f"{name!r} was released in bins, and {operator} {exact_number(value)} applies to a part of {cut[0]!r}"
         named = " or ".join(exact_number(edge) for edge in sorted(near) if abs(edge) < np.inf)
         hint = f"compare by {exact} with an edge, such as {named}"
         raise PolicyError(Problem("RR265", message, hint=hint))

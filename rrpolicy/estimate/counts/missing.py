@@ -26,7 +26,7 @@ def notes_on_condition(release: Release, where: str | Sequence[Expression] | Non
     if where is None or not (release.columns.missing or nulls):
         return
     for name, those in implicit_null_exclusions(read(where), release.columns, nulls):
-        yield f"left out: {_records(release, those)} without a value of {name!r}, of which no comparison holds"
+        yield f"left out: {_records(release, those)} without a value of {name!r}, for which no comparison is true"
 
 
 def note_on_count(release: Release, name: str, where: Sequence[Expression]) -> str:
@@ -131,6 +131,6 @@ def _labels(release: Release, name: str, condition: Condition, kept: Sequence[Ex
     found = tuple(v for (v,), left in zip(axis.original, condition.leaves(axis), strict=True) if left and v in had)
     if groups.overlap(found):
         message = f"labels of {name!r} overlap, so that no coefficient of theirs is one of the original categories"
-        hint = "ask for counts, shares and means, whose bounds are certain"
+        hint = "request counts, shares and means, whose bounds are certain"
         raise PolicyError(Problem("RR544", message, hint=hint))
     return found

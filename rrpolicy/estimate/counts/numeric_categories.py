@@ -83,8 +83,8 @@ def check_numbers(columns: Columns, name: str) -> None:
         PolicyError: RR274.
     """
     if kind_of_type(columns.columns[name].type) != "number":
-        hint = "it may stand in a condition; average a column of numbers, or one with categories"
-        raise PolicyError(Problem("RR274", f"{name!r} holds no numbers", hint=hint))
+        hint = "it may be used in a condition; average a column of numbers, or one with categories"
+        raise PolicyError(Problem("RR274", f"{name!r} contains no numbers", hint=hint))
 
 
 def check_not_grouped_by(name: str, own: AxisWeights, axes: Sequence[AxisWeights]) -> None:
@@ -94,9 +94,9 @@ def check_not_grouped_by(name: str, own: AxisWeights, axes: Sequence[AxisWeights
         PolicyError: RR274.
     """
     if any(own is axis for axis in axes):
-        message = f"{name!r} is averaged, and {' and '.join(map(repr, own.columns))} stands in the groups as well"
+        message = f"{name!r} is averaged, and {' and '.join(map(repr, own.columns))} is a group column as well"
         raise PolicyError(Problem("RR274", message, hint="average it from the crosstab of its categories"))
 
 
 def _no_numbers_error(name: str, hint: str) -> PolicyError:
-    return PolicyError(Problem("RR274", f"the categories of {name!r} are no numbers", hint=hint))
+    return PolicyError(Problem("RR274", f"the categories of {name!r} are not numbers", hint=hint))

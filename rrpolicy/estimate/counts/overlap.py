@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.weights.base import AxisWeights, Mask
 
 SUPPRESSED = "{n} suppressed, and counted in no row of a category of {of}"
-HIDDEN = "{n} released with a label that holds every category, and counted in no row of a category of {of}"
+HIDDEN = "{n} released with a label for all categories, and not counted in any category of {of}"
 OVERLAPPING = (
     "labels of {of} overlap: rows are of the records that were released with their labels, and do not add up to "
     "categories; by category, with certain bounds: `rrpolicy estimate --spread`, release.crosstab(..., spread=True)"
@@ -117,8 +117,8 @@ def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, 
         occurring = [row.group[name] for row in table.rows if row.estimate]
         if groups.overlap(occurring):
             message = (
-                f"{what} of {name!r} cannot be told: its labels overlap, and which of them a record has was chosen by "
-                "its other columns, so that labels of independent columns depend on one another"
+                f"{what} of {name!r} cannot be estimated: its labels overlap. A record's label was chosen by its "
+                f"other columns, so labels of independent columns depend on one another"
             )
             hint = (
                 "leave the column out; an association with spread=True (`rrpolicy estimate association --spread`) "

@@ -58,7 +58,7 @@ def parse_condition(text: str) -> tuple[Expression, ...]:
     with parse_select(f"SELECT 1 FROM release WHERE {text}\n") as (connection, select):  # noqa: S608 - parsed, never executed
         where = select.args.get("where")
         if where is None or not has_no_other_parts(select, "expressions", "from_", "where"):
-            raise condition_error("it holds more than a condition")
+            raise condition_error("it contains more than a condition")
         return read_condition(connection, where.this)
 
 
@@ -83,12 +83,12 @@ def parse_select(query: str, *, whole: bool = False) -> Iterator[tuple[DuckDBPyC
                 raise refused("it is more than one statement, or none that selects")
             odd = [n.name for n in trees[0].find_all(exp.Identifier) if not n.quoted and not _NAME.fullmatch(n.name)]
             if odd:
-                raise refused(f"{odd[0]!r} is no name without double quotes")
+                raise refused(f"{odd[0]!r} is not a name without double quotes")
             yield connection, trees[0]
         except duckdb.Error as error:
             raise refused(str(error).partition("\n")[0].removeprefix("Parser Error: ")) from error
         except UnicodeError as error:
-            raise refused("it holds bytes that are no text") from error
+            raise refused("it contains bytes that are not text") from error
         except SqlglotError as error:
             near = [f" near “{found['highlight']}”" for found in getattr(error, "errors", ())][:1]
             raise refused(f"it is not understood{''.join(near)}; a word of SQL needs quotes as a name") from error

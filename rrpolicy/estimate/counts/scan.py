@@ -278,7 +278,7 @@ def total(
     first, second = (np.nan_to_num(as_numpy(table.column(c)), nan=0.0) for c in ("first", "second"))
     if not math.isfinite(centre) or not np.isfinite([*first, *second]).all():
         raise PolicyError(
-            Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+            Problem("RR274", f"{value!r} contains infinite numbers or NaN", hint="leave them out by a condition")
         )
     missing = int(whole.column("missing")[0].as_py())
     return Sums(
@@ -376,7 +376,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
 
     table = _run_query(data, query, [*(() if value is None else value.parameters), *parameters])
     if int(as_numpy(table.column("unweighed")).sum()):
-        message = f"{weight!r} is not a number from 0 on in every record, and no weight"
+        message = f"{weight!r} is not a number of at least 0 in every record, so it is not a weight"
         raise PolicyError(Problem("RR545", message, hint="the publisher may release a weight that every record has"))
     codes, wide = codes_of(axes, table), len(cells)
     places = [_value_numbers(table.column(wide + i)) for i in range(len(names))]
@@ -387,7 +387,7 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
     if not (np.isfinite(first).all() and np.isfinite(second).all()):
         name = value.name if value is not None else weight
         raise PolicyError(
-            Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+            Problem("RR274", f"{name!r} contains infinite numbers or NaN", hint="leave them out by a condition")
         )
     found = [number_rows((places[names.index(name)] for name in part), len(first))[0] for part in keys]
     order = np.lexsort([*found, *codes]) if found or codes else np.arange(len(first))
@@ -436,7 +436,7 @@ def values(
     found = np.array([v for i in order for v in lists[i]], dtype=np.float64)
     if not np.isfinite(found).all():
         raise PolicyError(
-            Problem("RR274", f"{value!r} holds infinite numbers or NaN", hint="leave them out by a condition")
+            Problem("RR274", f"{value!r} contains infinite numbers or NaN", hint="leave them out by a condition")
         )
     missing = int(sum(table.column("missing").to_pylist()))
     return [np.repeat(code[order], lengths[order]) for code in codes], found, missing
@@ -581,7 +581,7 @@ def manifest_mismatch_error(message: str) -> PolicyError:
         Problem(
             "RR269",
             f"the data file is not what release.json describes: {message}",
-            hint="the release was changed or damaged; `rrpolicy verify` tells where",
+            hint="the release was changed or damaged; `rrpolicy verify` shows where",
         )
     )
 
@@ -610,7 +610,7 @@ def _cells_of_sets(axis: SetWeights, cells: Any) -> Ints:
 
 def _set_domain_error(axis: SetWeights) -> PolicyError:
     names = ", ".join(map(repr, axis.columns))
-    return manifest_mismatch_error(f"{names} holds values outside its domain, or sets of another size")
+    return manifest_mismatch_error(f"{names} contains values outside its domain, or sets of another size")
 
 
 def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
@@ -628,7 +628,7 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
             raise manifest_mismatch_error(f"the column {axis.columns[j]!r} is of another type") from error
         codes = pc.index_in(part, value_set=known)
         if codes.null_count:
-            raise manifest_mismatch_error(f"the column {axis.columns[j]!r} holds a value outside its domain")
+            raise manifest_mismatch_error(f"the column {axis.columns[j]!r} contains a value outside its domain")
         position = {v: i for i, v in enumerate(held)}
         flat = flat * len(held) + as_numpy(codes).astype(np.int64)
         cell = cell * len(held) + np.array([position[c[j]] for c in axis.released], dtype=np.int64)
@@ -636,5 +636,7 @@ def _cells(axis: AxisWeights, parts: Sequence[Any]) -> Ints:
     order = np.argsort(cell)
     found = np.minimum(np.searchsorted(cell[order], flat), len(cell) - 1)
     if not np.array_equal(cell[order][found], flat):
-        raise manifest_mismatch_error(f"the columns {', '.join(axis.columns)} hold a combination outside their domain")
+        raise manifest_mismatch_error(
+            f"the columns {', '.join(axis.columns)} contain a combination outside their domain"
+        )
     return np.asarray(order[found], dtype=np.int64)

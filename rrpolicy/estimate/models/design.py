@@ -51,7 +51,7 @@ def read_formula(text: str) -> Formula:
     except ImportError:
         message = "formulas are read by formulaic, which is not installed"
         raise PolicyError(Problem("RR540", message, hint=install("models"))) from None
-    expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; odd names in `backticks`"
+    expected = "outcome ~ terms, such as 'employed ~ age_group + C(region) * sex'; unusual names in `backticks`"
     left, tilde, right = text.partition("~")
     outcome = re.fullmatch(r"\s*(?:`([^`]+)`|([^\W\d]\w*))\s*", left)
     if not tilde or outcome is None:
@@ -125,7 +125,7 @@ class CovariateDesign:
         spec = made.model_spec
         if spec.transform_state:
             listed = formula.with_names(", ".join(sorted(map(str, spec.transform_state))))
-            hint = "subtract or divide by a number of your own, as in I(age - 40)"
+            hint = "subtract or divide by a constant, as in I(age - 40)"
             message = f"{listed} depends on how often values occur, which is estimated and not known"
             raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
@@ -143,7 +143,7 @@ class CovariateDesign:
             try:
                 return np.asarray(self._again(_rename_to_identifiers(frame, self._formula)), dtype=np.float64)
             except DataMismatchWarning:
-                message = "a number is asked for that a term takes for a category, and that no record has"
+                message = "a term treats a requested number as a category, and no record has it"
                 raise PolicyError(Problem("RR542", message)) from None
 
 

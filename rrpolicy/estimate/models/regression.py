@@ -338,7 +338,7 @@ def _fit(
         found = fit_likelihood(table, outcome, np.array([number[c] for c in combinations]), X, Y, family)
         if found is not None:
             return found
-    hint = "take terms out or put categories together; shares and means by group ask less of the release"
+    hint = "remove terms or merge categories; shares and means by group need fewer records"
     message = "this release does not determine the coefficients: neither scores nor likelihood have a solution"
     raise PolicyError(Problem("RR544", message, hint=hint))
 
@@ -356,8 +356,8 @@ def _exact_names(release: Release, asked: Formula, formula: str) -> dict[str, st
             cut = (c for c in release.columns.columns if not c.isidentifier() and c in formula and name in c)
             if (whole := next(cut, None)) is None:
                 raise
-            hint = f"in a formula it has to stand in backticks: `{whole}`"
-            message = f"{whole!r} is no word that a formula takes for a name"
+            hint = f"in a formula it needs backticks: `{whole}`"
+            message = f"{whole!r} is not a word that a formula takes for a name"
             raise PolicyError(Problem("RR262", message, hint=hint)) from error
     known = release.columns.columns
     carried = [n for n in columns.values() if n in known and known[n].kind == "carried"]
@@ -365,11 +365,11 @@ def _exact_names(release: Release, asked: Formula, formula: str) -> dict[str, st
         message = f"{quoted_list(carried)} {'is' if len(carried) == 1 else 'are'} released without a list of categories"
         hint = (
             "a model takes columns with categories: the publisher gives them in the policy, as a `domain` or `bins`; "
-            "means and sums by groups are estimated of such a column as it is"
+            "means and sums by groups need no categories"
         )
         raise PolicyError(Problem("RR263", message, expected="columns with categories", hint=hint))
     if asked.outcome in asked.covariates:
-        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is outcome and covariate"))
+        raise PolicyError(Problem("RR541", f"{asked.outcome!r} is both outcome and covariate"))
     return columns
 
 
@@ -397,7 +397,9 @@ def _outcome(
     message = f"the categories of {name!r} are not what the family {family!r} is of"
     words, hint = [v for v in domain if not is_numeric([v])], _family_hint("binomial", "multinomial")
     if words and len(words) < len(domain):
-        message = f"{message}: {' and '.join(map(repr, words))} {'is no number' if len(words) == 1 else 'are none'}"
+        message = (
+            f"{message}: {' and '.join(map(repr, words))} {'is not a number' if len(words) == 1 else 'are not numbers'}"
+        )
         hint = f"a condition leaves out the records: `{identifier(name)} NOT IN ({', '.join(map(literal, words))})`"
     raise PolicyError(Problem("RR543", message, expected=expected, hint=hint))
 
@@ -409,7 +411,7 @@ def _success(name: str, domain: Sequence[Value], success: Sequence[Value] | None
     if yes and len(set(yes)) < len(domain) and set(yes) <= set(domain):
         return yes
     listed = ", ".join([*map(repr, domain[:_LISTED]), *(["…"] if len(domain) > _LISTED else [])])
-    message = f"which categories of {name!r} count as yes is not said"
+    message = f"which categories of {name!r} count as yes is not stated"
     if success is not None:
         message = f"of {name!r}, {', '.join(map(repr, yes)) or 'none'} cannot count as yes"
     two = domain[-2:]

@@ -36,7 +36,8 @@ _OTHER = "{}() of released values does not estimate that of the original ones; c
 _OF_FUNCTIONS = {
     **dict.fromkeys(
         ["avg", "mean", "sum", "min", "max"],
-        "{}() takes one column, as it is; count(*) FILTER (WHERE condition) / count(*) is the share of a condition",
+        "{}() takes one column, without an expression; count(*) FILTER (WHERE condition) / count(*) is the share "
+        "of a condition",
     ),
     "grouping": "GROUPING is not needed: a column is null where a row sums over it, and nowhere else",
     "share": "share() takes nothing, and no FILTER; divide a count with FILTER by count(*)",
@@ -45,13 +46,13 @@ _CONDITIONS = (*COMPARISONS, exp.And, exp.Or, exp.Not, exp.In, exp.Between, exp.
 _OF_CLASSES: dict[type[exp.Expr], str] = {
     **dict.fromkeys(
         [exp.Add, exp.Sub],
-        "estimates are not added up; ask for their groups: --pairwise, or release.pairwise, compares them",
+        "estimates are not added up; request their groups: --pairwise, or release.pairwise, compares them",
     ),
     exp.Window: "window functions compute with released rows; only sum(count(*)) OVER (), below a count, is corrected",
-    exp.Select: "subqueries are not supported: ask one question at a time",
-    exp.Star: "released rows are not original records: ask for counts by columns",
+    exp.Select: "subqueries are not supported: send one query at a time",
+    exp.Star: "released rows are not original records: request counts by columns",
     exp.Case: "CASE is not supported: write count(*) FILTER (WHERE …)",
-    **dict.fromkeys(_CONDITIONS, "a condition is no column: count the records that satisfy it, beside count(*) of all"),
+    **dict.fromkeys(_CONDITIONS, "a condition is not a column: count the records that satisfy it, and count(*) of all"),
 }
 
 
@@ -70,7 +71,7 @@ class Aggregate(Struct, frozen=True):
 
 def query_error(reason: str, hint: str | None = None, instead: str = "") -> PolicyError:
     """Return the error (RR272) for a query without a corrected result; `instead` is one with the same meaning."""
-    message = f"the query is not answered: {reason}"
+    message = f"the query is not supported: {reason}"
     return PolicyError(Problem("RR272", message, expected=instead or EXPECTED, hint=hint))
 
 
@@ -187,7 +188,7 @@ class Reader(Struct, frozen=True):
 
 def _check_scalable(found: Aggregate) -> Aggregate:
     if found.kind in EXTREMES:
-        raise query_error(f"{found.kind}() is shown as it is: nothing is computed with it")
+        raise query_error(f"{found.kind}() is shown unchanged: it cannot be part of an expression")
     return found
 
 

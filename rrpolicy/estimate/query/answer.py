@@ -88,10 +88,10 @@ def _refuse_extreme(columns: Columns, kind: str, value: str, axes: Sequence[Axis
     drawn = [*axes, *([own] if own is not None else [])]
     randomised = [name for axis in drawn if axis.randomised for name in axis.columns]
     if randomised:
-        reason = f"{kind}() of what a randomised column says is that of released values, which no weights correct"
-        raise query_error(f"{reason}: {randomised[0]!r} is randomised", "ask for shares by categories")
+        reason = f"{kind}() of a randomised column describes released values, which weights cannot correct"
+        raise query_error(f"{reason}: {randomised[0]!r} is randomised", "request shares by categories")
     if value in columns.spread or value in columns.labels:
-        raise query_error(f"{kind}() takes a column that was released as it is, which {value!r} is not")
+        raise query_error(f"{kind}() takes a column that was released unchanged, which {value!r} is not")
     if own is None and columns.columns[value].kind != "carried":
         raise query_error(f"{kind}() takes a column of values, which {value!r} is not")
 

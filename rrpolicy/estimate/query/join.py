@@ -66,7 +66,7 @@ def own_table(name: str, given: Given) -> OwnTable:
     try:
         columns = {str(c): tuple(map(_cell, given[c])) for c in getattr(given, "columns", given)}
     except (TypeError, KeyError) as error:
-        raise _table_error(name, "it is no file, no data frame, and no columns by name") from error
+        raise _table_error(name, "it is not a file, a data frame or columns by name") from error
     if len({len(cells) for cells in columns.values()}) > 1:
         raise _table_error(name, "its columns are of different lengths")
     return OwnTable(name, columns)
@@ -137,7 +137,7 @@ def _join(clause: exp.Expr, select: exp.Expr, tables: Mapping[str, OwnTable]) ->
             raise query_error(
                 "it must read the table “release” once: a join on a randomised column pairs the wrong records"
             )
-        raise query_error(f"it joins “{visible(table.name)}”, which is no table that was given",
+        raise query_error(f"it joins “{visible(table.name)}”, which is not one of the given tables",
                       f"hand the table over: --table {table.name}=FILE.csv")  # fmt: skip
     alias = table.alias or table.name
     of, key = _joined_columns(clause, select, alias)
@@ -173,11 +173,11 @@ def _read_table_file(name: str, path: Path) -> dict[str, tuple[Value, ...]]:
     except OSError as error:
         raise _table_error(name, f"'{path}' cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise _table_error(name, f"'{path}' is no text in UTF-8") from error
+        raise _table_error(name, f"'{path}' is not text in UTF-8") from error
     except (csv.Error, ValueError) as error:
-        raise _table_error(name, f"'{path}' is no CSV with a header: {error}") from error
+        raise _table_error(name, f"'{path}' is not a CSV file with a header: {error}") from error
     if len(set(header)) < len(header):
-        raise _table_error(name, f"'{path}' names a column twice")
+        raise _table_error(name, f"'{path}' lists a column twice")
     odd = next((number for number, row in enumerate(rows, 1) if len(row) != len(header)), None)
     if odd is not None:
         raise _table_error(name, f"record {odd} of '{path}' has {len(rows[odd - 1])} fields, its header {len(header)}")

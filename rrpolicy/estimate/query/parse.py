@@ -153,7 +153,7 @@ def parse_query(sql: str, tables: Mapping[str, OwnTable] | None = None) -> Query
             for part, alias in shown
         )
         if all(isinstance(i.of, str) for i in items):
-            raise query_error("a query asks for count(*), or another aggregate, beside the columns it groups by")
+            raise query_error("a query needs count(*) or another aggregate, besides the columns it groups by")
         sets = _sets(grouped, items)
         clause, having = select.args.get("where"), select.args.get("having")
         conjuncts = read_condition(connection, clause.this) if clause else ()
@@ -181,7 +181,7 @@ def _check(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[exp.Group,
         and has_no_other_parts(table, "this", "alias", "sample")
     )
     if not plain or (alias and not has_no_other_parts(alias, "this")):
-        raise query_error("it must read the table “release”: others are joined to it, by their names")
+        raise query_error("it must read the table “release”: other tables are joined to it, by name")
     joins = read_joins(select, tables)
     if select.args.get("distinct"):
         raise query_error("DISTINCT lists released values, which are not the original ones")
@@ -225,7 +225,7 @@ def _element(node: exp.Expr, items: Sequence[SelectItem]) -> list[tuple[str, ...
 
 def _check_number_of_sets(sets: int) -> None:
     if sets > MOST_SETS:
-        message = f"the query asks for {sets:,} tables"
+        message = f"the query contains {sets:,} tables"
         raise PolicyError(Problem("RR268", message, hint=f"at most {MOST_SETS:,} GROUPING SETS"))
 
 

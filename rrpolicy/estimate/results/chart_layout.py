@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OUTSIDE = "A hollow mark lies outside of its interval, as impossible estimates do: read the interval."
 BEYOND = "An arrow: the interval goes on beyond the axis."
-NO_MARK = "A bar without a mark: not estimable, but the interval holds."
+NO_MARK = "A bar without a mark: not estimable, but the interval is valid."
 NOT_FROM_ZERO = "the axis does not begin at 0"
 _NAMED = 3
 
@@ -108,7 +108,7 @@ def chart(found: Result, facet: str | None = None, group: str | None = None) -> 
     series = tuple(dict.fromkeys(r.key[group] for one in made for r in one.rows if group in r.key)) if group else ()
     if len(series) > len(SERIES_STYLES):
         message = (
-            f"{group!r} has {len(series)} categories, and at most {len(SERIES_STYLES)} can be told apart on a line"
+            f"{group!r} has {len(series)} categories, and at most {len(SERIES_STYLES)} can be distinguished on a line"
         )
         raise PolicyError(Problem("RR582", message, hint=f"facet={group!r} gives each of them a panel"))
     panels = tuple(panel for one in made for panel in _panels(one, facet, group))

@@ -29,14 +29,14 @@ MIDDLE = "middles of bins"
 OPEN = "bins without an end"
 AS_RELEASED = "as released"
 MEANINGS: Mapping[str, str] = {
-    FEW_RECORDS: f"fewer than {FEW} released records speak for this number: the interval is unreliable",
-    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's stands in its place",
+    FEW_RECORDS: f"fewer than {FEW} released records support this number: the interval is unreliable",
+    POPULATION_VARIANCE: "this table's variance estimate is negative; the population's is used",
     OUTSIDE: "the whole interval lies outside what is possible: it is drawn around the nearest possible value "
     "instead, and is unreliable",
     SPREAD: "spread evenly inside released groups: biased, without a standard error",
     MIDDLE: "as if all values lay in the middle of their bins: biased, without a standard error; low and high allow "
     "for every place inside them",
-    OPEN: "bins without an end may hold records: no estimate, and nothing bounds that side; leave them out by a "
+    OPEN: "bins without an end may contain records: no estimate, and nothing bounds that side; leave them out by a "
     "condition, or state a number for each (in a query, avg of a joined table; in Python, "
     "`release.mean(..., values=...)`) or where they stop (`rrpolicy estimate query --limits`, in Python `limits=...`)",
     AS_RELEASED: "the number is of the records that were released with these labels; others, such as suppressed ones, "
@@ -45,16 +45,17 @@ MEANINGS: Mapping[str, str] = {
     LINEARISED: "a measure of association has the normal interval of its linearised error by the design, whose "
     "coverage was not shown: read it with care",
     MAXIMUM_LIKELIHOOD: "a corrected cell is not positive: the maximum likelihood estimate, without a standard error",
-    LIKELIHOOD: "corrected scores have no solution: maximum likelihood, whose errors hold where the model does and "
-    "records are many",
+    LIKELIHOOD: "corrected scores have no solution: maximum likelihood, whose errors are valid if the model is "
+    "right and the sample is large"
+    "",
     DEFLATED: "without the association that randomisation alone puts into a corrected table: not unbiased, without a "
     "standard error; the interval is a test's, of tables of up to 36 cells",
     ONE_SIDED: "most releases that were drawn again have estimates to one side of this one: it is biased, and the "
     "interval is unreliable",
-    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval holds all the same",
+    NOT_ESTIMABLE: "a corrected margin or cell that it divides by is not positive; the interval is valid nevertheless",
 }
 IMPOSSIBLE = "an estimate lies outside what is possible: corrected counts can be negative; its interval does not"
-UNINFORMATIVE = "where an interval holds all that is possible, the release tells nothing of the number"
+UNINFORMATIVE = "an interval that covers all possible values means that the release does not determine the number"
 ONE_END = "where an interval ends on one side alone, the release rules out no value on the other"
 UNFLAGGED = "rows without a flag were not checked"
 SELECTED = "rows were chosen by their estimates: the largest of uncertain estimates tend to be too large"

@@ -14,15 +14,17 @@ Target: TypeAlias = Literal["table", "population"]
 
 WEIGHTS_INSIDE = Problem(
     "RR549",
-    "the publisher kept the survey's weights: of how many people a record stands for is not in the release",
-    expected='the target "table"; without --population, this table is estimated, every record alike',
-    hint="known totals of the population can stand in for weights: `release.with_design(totals=...)`, or --design "
+    "the publisher kept the survey's weights: the number of people that a record represents is not in the release",
+    expected='the target "table"; without --population, this table is estimated, with equal weights',
+    hint="known totals of the population can replace weights: `release.with_design(totals=...)`, or --design "
     "totals=FILE",
 )
-UNWEIGHTED = "the publisher kept the survey's weights: every record counts alike, and nothing is said of the population"
+UNWEIGHTED = (
+    "the publisher kept the survey's weights: every record has equal weight, and no estimate describes the population"
+)
 CHANGED = Problem(
     "RR271",
-    "how two tables differ says nothing of the population that they were drawn from",
+    "how two tables differ reveals nothing about the population that they were drawn from",
     expected='the target "table"',
 )
 
@@ -58,7 +60,7 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
     if target == "population":
         refuse_repeated_units(max_records)
     if not 0 < level < 1:
-        raise PolicyError(Problem("RR271", f"the level {level} is no probability", expected="such as 0.95"))
+        raise PolicyError(Problem("RR271", f"the level {level} is not a probability", expected="such as 0.95"))
 
 
 class TargetScope(Struct, frozen=True):
@@ -97,6 +99,6 @@ def refuse_repeated_units(max_records: int) -> None:
         PolicyError: RR247.
     """
     if max_records > 1:
-        message = f"a person may have up to {max_records} records: the table is no sample of independent records"
+        message = f"a person may have up to {max_records} records: the table is not a sample of independent records"
         hint = "estimate this table: leave out --population; which records belong together is not released"
         raise PolicyError(Problem("RR247", message, expected='the target "table"', hint=hint))

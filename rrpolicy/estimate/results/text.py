@@ -35,11 +35,11 @@ _SAMPLED_OTHERS = {
     "table": "of this table, weighted (only the randomisation is random)",
     "population": "of the population (sample and randomisation are random)",
 }
-_EXACT = "exact: what is counted was released as it is, or is counted by released labels"
-_AS_RELEASED = "exact counts of what was released; at least and at most are certain bounds of what was original"
-_BOUNDS = "low and high are no interval of confidence but bounds that are certain: {} can lie outside them"
-_NO_BOUNDS = "no interval: what is certain holds for this table alone"
-_NO_ENDS = "no interval and no bounds: counts are spread evenly inside released groups, and nothing says how far off"
+_EXACT = "exact: the counted columns were released unchanged, or are counted by released labels"
+_AS_RELEASED = "exact counts of what was released; at least and at most are certain bounds of the original"
+_BOUNDS = "low and high are certain bounds, not a confidence interval: {} can lie outside them"
+_NO_BOUNDS = "no interval: certain bounds apply to this table alone"
+_NO_ENDS = "no interval and no bounds: counts are spread evenly inside released groups, with unknown error"
 _NOT_BOUNDED = "not bounded"
 _DIGITS, _ERROR_DIGITS, _MOST_DECIMALS = 4, 2, 9
 
@@ -188,7 +188,7 @@ def _of_records(found: Result) -> str:
         return f"{found.records:,} records"
     some = "those that satisfy the condition"
     if not found.exact:
-        some += " (how many is estimated where it names a randomised column)"
+        some += " (an estimate if it contains a randomised column)"
     return f"of {found.records:,} records in the release, {some}"
 
 

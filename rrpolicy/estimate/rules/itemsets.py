@@ -281,5 +281,5 @@ def _rules(weighing: Weighing, asked: RuleSearch, smaller: _Level, frequent: _Fr
 
 
 def _size_limit_error(message: str) -> PolicyError:
-    hint = "raise the least support, ask for shorter rules, name fewer columns, or the categories that are present"
+    hint = "raise the least support, request shorter rules, name fewer columns, or the categories that are present"
     return PolicyError(Problem("RR277", message, hint=hint))

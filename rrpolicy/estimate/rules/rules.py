@@ -75,7 +75,7 @@ def read_rule(text: str) -> list[Part]:
 
 
 def _rule_syntax_error(text: str) -> PolicyError:
-    message = f"{visible(text)!r} is no rule"
+    message = f"{visible(text)!r} is not a rule"
     expected = "columns with categories, and what follows: sex = f, region = north -> disease = asthma"
     hint = "a name with other characters in double quotes, a category with a comma or a quote in single quotes"
     return PolicyError(Problem("RR277", message, expected=expected, hint=hint))
@@ -227,13 +227,14 @@ class Rules(_RuleList):
     def method_description(self) -> str:
         """Return the method of estimation, and which rules are sure."""
         return (
-            "moment estimates; a rule is left out if the interval of a part of it ends below the least support; "
-            "sure: both lower ends reach the thresholds as well"
+            "moment estimates; rules with a part whose interval ends below the least support are left out; sure: "
+            "both lower ends meet the thresholds as well"
+            ""
         )
 
     def plotted_quantities(self) -> tuple[PlottedQuantity, ...]:
         """Return the confidences, with the least that was required."""
-        line = ChartReferenceLine(self.min_confidence, "the least confidence asked for")
+        line = ChartReferenceLine(self.min_confidence, "the minimum confidence")
         return (PlottedQuantity(self._quantities[1], "confidence", line=line),)
 
 
@@ -279,7 +280,7 @@ def _estimate_rule(
     items = weighing.items
     places = [_place(release, items, release.columns.name(name), text) for name, text in rule]
     if len(set(items.axes[places].tolist())) < len(places):
-        message = "a rule has one category of each column, and none of columns that were randomised together"
+        message = "a rule has one category per column, and at most one of columns that were randomised together"
         raise PolicyError(Problem("RR277", message))
     own = sorted(places)
     everything = RuleSearch(-np.inf, -np.inf, len(own), target, level)

@@ -197,7 +197,7 @@ def _read_tables(
     numbers = np.array(qit.column("y").to_pylist(), dtype=np.float64)
     if np.isinf(numbers).any():
         hint = "leave them out by a condition"
-        raise PolicyError(Problem("RR274", f"{name!r} holds infinite numbers or NaN", hint=hint))
+        raise PolicyError(Problem("RR274", f"{name!r} contains infinite numbers or NaN", hint=hint))
     (values,) = codes_of([own], st)
     times = np.asarray(as_numpy(st.column("n")), dtype=np.int64)
     return AnatomyRecords(of, codes_of(axes, qit), numbers, group.reshape(-1), values, times, len(ids))

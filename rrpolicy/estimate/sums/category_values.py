@@ -192,7 +192,7 @@ _COLUMNS = ("lower edges", "upper edges", "no lower end", "no upper end")
 
 def _check_finite(number: float | None, message: str) -> None:
     if number is not None and (isinstance(number, str) or parse_number(number) is None):
-        raise _invalid_value_error(f"{message}, which is no finite number")
+        raise _invalid_value_error(f"{message}, which is not a finite number")
 
 
 def _invalid_value_error(message: str) -> PolicyError:

@@ -92,7 +92,7 @@ def change(  # noqa: PLR0917 those of the method
     before, after = (release.crosstab(by, where, "table", level) for release in (earlier, later))
     if (before.by, before.group_values()) != (after.by, after.group_values()):
         message = "the two releases have other categories, so that their counts are not of the same"
-        raise PolicyError(Problem("RR501", message, hint="ask for columns whose categories are the same in both"))
+        raise PolicyError(Problem("RR501", message, hint="request columns whose categories are the same in both"))
     refuse_biased([axis for table in (before, after) for axis, _ in table.axes], "changes")
     series = shared_series(earlier, later)
     share = _share(unchanged, earlier.records, later.records)
@@ -137,7 +137,7 @@ def _share(unchanged: float | None, before: int, after: int) -> float | None:
     if not 0 <= unchanged <= 1 or unchanged * before > after:
         most = min(1.0, after / before)
         message = (
-            f"{plain_number(unchanged)} is no share"
+            f"{plain_number(unchanged)} is not a share"
             if not 0 <= unchanged <= 1
             else f"{plain_number(unchanged)} of {before:,} people cannot be unchanged among {after:,}"
         )
@@ -150,8 +150,9 @@ def _refuse_refuted(share: float, before: Crosstab, after: Crosstab) -> None:
     common = float(np.minimum(before.released, after.released).sum())
     if share * before.records > common + _ROUNDING * before.records:
         message = (
-            f"{plain_number(share)} of {before.records:,} people cannot be unchanged: in a series they are "
-            f"released alike, and {fixed_number(common)} records at most are the same in both releases"
+            f"{plain_number(share)} of {before.records:,} people cannot be unchanged: a series releases equal "
+            f"values equally, and"
+            f" {fixed_number(common)} records at most are the same in both releases"
         )
         raise PolicyError(
             Problem("RR501", message, expected=f"a share from 0 to {plain_number(common / before.records)}")
@@ -163,5 +164,5 @@ def _noise_message(series: str | None, share: float | None, records: int, table:
         return ANEW
     if share is None:
         return UNSTATED.format(name=series)
-    columns = ", ".join(f"'{name}'" for name in table.by) or "what is asked for"
+    columns = ", ".join(f"'{name}'" for name in table.by) or "the requested statistic"
     return STATED.format(name=series, share=share, records=records, columns=columns)

@@ -109,9 +109,9 @@ class OptionalCells(Struct, frozen=True):
 def exchanged_values_error(axis: AxisWeights) -> PolicyError:
     """Return the error (RR288) for a column whose values were exchanged, in a question with a generalised column."""
     column = axis.columns[0]
-    message = f"{column!r} was randomised, and stands beside a column that was generalised: nothing is certain of both"
+    message = f"{column!r} was randomised, and the other column was generalised: there are no certain bounds for both"
     return PolicyError(
-        Problem("RR288", message, hint=f"ask without {column!r}, or count the groups as they were released")
+        Problem("RR288", message, hint=f"leave out {column!r}, or count the groups as they were released")
     )
 
 

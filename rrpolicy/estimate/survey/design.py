@@ -67,12 +67,10 @@ class Design(Struct, frozen=True):
         """Return the notes that are required to read the errors."""
         told = []
         if self.weights_inside:
-            told.append("the publisher kept the survey's weights: known totals stand in for them")
+            told.append("the publisher kept the survey's weights: known totals replace them")
         if self.randomised_strata:
             names = ", ".join(map(repr, self.randomised_strata))
-            told.append(
-                f"{names} was randomised: errors take the sample for one without these strata, and are rather too large"
-            )
+            told.append(f"{names} was randomised: errors ignore these strata, and are somewhat too large")
         return tuple(told)
 
 
@@ -151,7 +149,7 @@ def state_design(  # noqa: PLR0917 the parts of a design
 def _weight(columns: Columns, name: str) -> str:
     exact = columns.name(name)
     if exact not in columns.axes and kind_of_type(columns.columns[exact].type) != "number":
-        raise PolicyError(Problem("RR545", f"{exact!r} holds no numbers, and a weight is one"))
+        raise PolicyError(Problem("RR545", f"{exact!r} contains no numbers, but a weight is a number"))
     weight_values(columns, exact)
     return exact
 
@@ -180,7 +178,7 @@ def _check_totals(columns: Columns, totals: Totals) -> None:
                 )
             )
         if not all(math.isfinite(n) and n >= 0 for n in known.values()) or sum(known.values()) <= 0:
-            raise PolicyError(Problem("RR547", f"the known totals of {name!r} are no numbers of people"))
+            raise PolicyError(Problem("RR547", f"the known totals of {name!r} are not numbers of people"))
     whole = [sum(known.values()) for known in totals.values()]
     if whole and max(whole) - min(whole) > ROUNDING_TOLERANCE * max(whole):
         told = ", ".join(f"{name} {fixed_number(n)}" for name, n in zip(totals, whole, strict=True))
@@ -209,7 +207,7 @@ def weight_values(columns: Columns, name: str) -> tuple[AxisWeights, Array] | No
     axis = columns.axes[name]
     found = [category_weight(label) for label in axis.labels_of(name)]
     if None in found:
-        message = f"the categories of {name!r} tell no sizes, and a weight is a number"
+        message = f"the categories of {name!r} are not numbers, and a weight is a number"
         hint = "bins need labels that are numbers, such as the mean weight of each"
         raise PolicyError(Problem("RR545", message, hint=hint))
     return axis, np.array(found, dtype=np.float64)

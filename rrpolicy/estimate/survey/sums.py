@@ -304,7 +304,7 @@ class Survey:
         if alone and self.design.alone == "refused":
             of = "cluster" if self.design.clusters else "record"
             message = (
-                f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which tells nothing "
+                f"{'a stratum has' if alone == 1 else f'{alone} strata have'} one {of} alone, which reveals nothing "
                 "of how its clusters vary"
             )
             hint = 'put strata together, or take such a one\'s deviation from the mean of all: alone="centred"'

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 Verdict: TypeAlias = Literal["valid", "level kept", "never larger", "order kept", "biased"]
 MEANING = {
-    "valid": "may be done on the released data as they are",
+    "valid": "is valid on the uncorrected released data",
     "level kept": "a test on the released data keeps its level and loses power",
     "never larger": "no larger than in the original, in the expected proportions; larger by chance in a single release",
     "order kept": "biased, but in the expected proportions the order of two of them is the original one; in a single "
@@ -49,7 +49,7 @@ MEANING = {
 }
 NOTE = (
     "measures and orders are those of the expected released proportions: a single release fluctuates around them, and "
-    "association in it is no proof of association in the original; test it"
+    "association in it is not proof of association in the original; test it"
 )
 
 
@@ -138,7 +138,7 @@ class Holds(Struct, frozen=True):
             for s in sorted(self.statements, key=lambda s: list(MEANING).index(s.verdict))
         ]
         used = dict.fromkeys(row[0] for row in cells)
-        head = ["What holds of the released data, uncorrected", *([self.table] if self.table else [])]
+        head = ["Valid analyses of the uncorrected released data", *([self.table] if self.table else [])]
         table = rows(names, [list(map(visible, row)) for row in cells])
         return fragment(list(map(visible, head)), table, [*(f"{v}: {MEANING[v]}" for v in used), f"note: {NOTE}"])
 
@@ -164,12 +164,12 @@ def _format_computed(released: Mapping[str, float]) -> str:
 
 _DOUBLY = 1e-12
 _NOTHING: Mapping[str, float] = {}
-_THESE = "another column of this list or one released as it is"
-_APART = "a column that is randomised by itself or released as it is"
+_THESE = "another column of this list or one released unchanged"
+_APART = "a column that is randomised by itself or released unchanged"
 _INDEPENDENT = "columns that are independent stay so when each is randomised by itself"
 _SURVIVES = (
-    "it survives iff no randomised column occurs twice among its highest-order terms, as loglinear() tells where the "
-    "matrices are published"
+    "it is preserved if and only if no randomised column occurs twice among its highest-order terms; loglinear() "
+    "reports this where the matrices are published"
 )
 
 
@@ -289,11 +289,11 @@ class OrderPreservation(Struct, frozen=True):
 
 
 _UNTOUCHED = "both are multiplied by the same factor, as the margin that it divides by is untouched"
-_ALIKE = "two 2 x 2 pairs randomised alike"
+_ALIKE = "two 2 x 2 pairs randomised with the same matrices"
 ORDERS = (
     OrderPreservation(
         "ps", f"|Piatetsky-Shapiro| of {_ALIKE}", None,
-        "both are multiplied by the same factor if the pairs are randomised alike",
+        "both are multiplied by the same factor if the pairs are randomised with the same matrices",
     ),
     OrderPreservation("risk_difference", f"|risk difference| of {_ALIKE}, the row column alone", "row", _UNTOUCHED),
     OrderPreservation("added_value", f"|added value| of {_ALIKE}, the other column alone", "column", _UNTOUCHED),
@@ -330,8 +330,8 @@ def _grouped_statements(decoders: Sequence[Decoder]) -> Iterator[Statement]:
     single = tuple(column for column in coarse if column not in overlapping)
     hidden = tuple(column for d in decoders if isinstance(d, AdditionDecoder) for column in d.columns)
     found: tuple[tuple[tuple[str, ...], Verdict, str, str], ...] = (
-        (dealt, "valid", "any analysis of these columns alone, in the table that holds them",
-         "each table is released as it is; which value of a group is whose is not"),
+        (dealt, "valid", "any analysis of these columns alone, in their table",
+         "each table is released unchanged; the assignment of a group's values to records is not released"),
         (dealt, "biased", "analyses of these columns with those of another table",
          "counts that join them to other columns lie within bounds that are certain, by estimate with spread"),
         (single, "valid", "any analysis by the labels of these columns",
@@ -340,8 +340,8 @@ def _grouped_statements(decoders: Sequence[Decoder]) -> Iterator[Statement]:
          "every record has a label of its category; nothing is exchanged"),
         (overlapping, "biased", "tests, associations and models by the labels of these columns",
          "a category has several labels, of which a record's other columns chose one"),
-        (coarse, "biased", "analyses by what the labels of these columns stand for",
-         "a label stands for several categories; their counts lie within bounds that are certain"),
+        (coarse, "biased", "analyses by the labels of these columns",
+         "a label represents several categories; their counts lie within certain bounds"),
         (hidden, "biased", "counts of the sets of these columns, as counts of their values",
          "a set of values is released in place of the value, which is one of them"),
     )  # fmt: skip
@@ -418,7 +418,7 @@ def _names(known: Iterable[MatrixKnowledge]) -> tuple[str, ...]:
 
 def _unchanged(columns: tuple[str, ...]) -> Iterator[Statement]:
     if columns:
-        because = "they are released as they are; nothing randomised enters"
+        because = "they are released unchanged; nothing randomised enters"
         yield Statement("any analysis of these columns alone", columns, "valid", because)
 
 

@@ -44,19 +44,19 @@ class AnatomyWeights(AxisWeights):
     def refusal(self) -> PolicyError:
         """Return the error (RR288) for statistics that need the weight of a record by its released value."""
         message = (
-            f"{self.columns[0]!r} is released in a table of its own, by groups of records: this calculation cannot "
-            "weigh records by it"
+            f"{self.columns[0]!r} is released in a separate table, by groups of records: this calculation "
+            f"cannot weight records by it"
         )
-        hint = "ask for a crosstab or a cube"
+        hint = "request a crosstab or a cube"
         return PolicyError(Problem("RR288", message, hint=hint))
 
     def beside(self, other: AnatomyWeights) -> PolicyError:
         """Return the error (RR288) for statistics that need to know which values belong to one record."""
         message = (
-            f"{self.columns[0]!r} and {other.columns[0]!r} are released in tables of their own: which of a group's "
-            "values belong to one record is not released, and nothing by both can be estimated"
+            f"{self.columns[0]!r} and {other.columns[0]!r} are released in separate tables: which of a group's "
+            "values belong to one record is not released, and no statistic of both can be estimated"
         )
-        return PolicyError(Problem("RR288", message, hint="ask by one of them"))
+        return PolicyError(Problem("RR288", message, hint="request the statistic by one of them"))
 
     def solve(self, targets: Mask) -> Array:  # noqa: ARG002 refused whatever is asked
         """Refuse: no released value of a record determines its weight.

@@ -399,6 +399,6 @@ def cross_products(
 def not_estimable_error(columns: Sequence[str]) -> PolicyError:
     """Return the error for a count that the released values do not determine."""
     names = ", ".join(repr(c) for c in columns)
-    message = f"this count cannot be estimated: the released values of {names} do not tell its categories apart"
-    hint = f"ask for groups of categories of {names} that the transition matrix does tell apart, or leave it out"
+    message = f"this count cannot be estimated: the released values of {names} do not distinguish its categories"
+    hint = f"request groups of categories of {names} that the transition matrix distinguishes, or leave it out"
     return PolicyError(Problem("RR267", message, hint=hint))

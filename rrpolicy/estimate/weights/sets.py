@@ -66,7 +66,7 @@ class SetWeights(AxisWeights):
         """Refuse: sets are not listed, so that no vector of weights by released value exists."""
         del targets
         message = f"{' and '.join(map(repr, self.columns))} is released as sets, which this calculation cannot weigh"
-        hint = "ask for a crosstab, a cube, a mean or an association"
+        hint = "request a crosstab, a cube, a mean or an association"
         raise PolicyError(Problem("RR279", message, hint=hint))
 
     def under(self, targets: Mask) -> Mask:
@@ -135,7 +135,7 @@ class SetWeights(AxisWeights):
         size = len(self.original)
         if size**3 > FACTOR_ENTRIES:
             message = f"the covariance of sets of {size:,} values is too large"
-            raise PolicyError(Problem("RR268", message, hint="ask for a crosstab, whose standard errors need none"))
+            raise PolicyError(Problem("RR268", message, hint="request a crosstab, whose standard errors need none"))
         others = size - 1
         root = math.sqrt(self.inclusion * (1 - self.inclusion) * others / max(others - 1, 1)) / float(
             1 - self.inclusion
@@ -166,7 +166,7 @@ def set_weights(decoder: AdditionDecoder) -> SetWeights:
     """
     if decoder.silent:
         names = " and ".join(map(repr, decoder.columns))
-        message = f"nothing can be estimated of {names}: every released set holds all its categories"
+        message = f"nothing can be estimated for {names}: every released set contains all its categories"
         raise PolicyError(Problem("RR267", message, hint=f"leave {names} out"))
     if not 1 <= decoder.set_size < len(decoder.labels):
         raise not_estimable_error(decoder.columns)

@@ -24,10 +24,7 @@ from rrpolicy.wording import VERDICT_WORDS
 
 NAME = "croissant.json"
 CONFORMS = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
-ALONE = (
-    "The requirements speak of this release alone: together with another release of the same people they do not hold "
-    "as they stand."
-)
+ALONE = "The requirements cover this release alone. With another release of the same people, they do not apply."
 _OWN = (
     *("arrayShape", "citeAs", "column", "containedIn", "equivalentProperty", "extract", "field", "fileProperty"),
     *("fileObject", "fileSet", "format", "includes", "isArray", "isLiveDataset", "jsonPath", "key", "md5"),
@@ -103,7 +100,10 @@ def croissant(manifest: Manifest, public: Path, formats: Formats = CORE_FORMATS)
 
 def _provenance_text(manifest: Manifest) -> str:
     if manifest.collected is not None:
-        return f"the answers of {manifest.records} records, randomised before they were sent; no table holds them"
+        return (
+            f"the answers of {manifest.records} records, randomised before they were sent; no table "
+            f"contains the originals"
+        )
     return f"the original table of {manifest.records} records, which is not part of the release"
 
 
@@ -214,7 +214,7 @@ def _column_notes(column: Column, manifest: Manifest, *, written: bool) -> list[
         told.append(survey_role_text(attribute))
     missing = manifest.missing(column)
     if missing is not None and missing in column.labels:
-        told.append(f"{missing!r} stands for a value that is missing")
+        told.append(f"{missing!r} represents a missing value")
     if written:
         told.append("lists, as JSON text")
     if manifest.escaped(column):

@@ -148,7 +148,7 @@ def _field_descriptor(column: Column, manifest: Manifest, *, blank: bool) -> Jso
         missing = manifest.missing(column)
         field["constraints"] = {"enum": list(spelled.values()), "required": True}
         if missing in spelled and blank:
-            told = f"{missing!r} stands for a value that is missing"
+            told = f"{missing!r} represents a missing value"
             field["description"] = "; ".join([told, *([str(field["description"])] if "description" in field else [])])
         elif missing in spelled:  # a reader that supports missing values reads it as null, which is valid
             field["missingValues"] = ["", str(spelled.pop(missing))]

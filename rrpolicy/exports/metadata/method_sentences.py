@@ -68,11 +68,11 @@ def _method_text(decoder: Decoder) -> str:
             return "each value is drawn anew by a published transition matrix"
         case AdditionDecoder(set_size=l):
             drawn = f"released as sets of {l}: the original value and {l - 1} drawn at random"
-            return "released as the set of all values, which says nothing of it" if decoder.silent else drawn
+            return "released as the set of all values, which reveals nothing about it" if decoder.silent else drawn
         case AnatomyDecoder(size=l, of=of):
             return f"released apart from the records (table '{of}'), in groups of at least {l}, dealt at random"
         case RecodeDecoder():
-            return "generalised: a label stands for one category or several"
+            return "generalised: a label represents one category or several"
         case WithheldDecoder():
             return "each value is drawn anew by a transition matrix that the publisher withholds"
         case IdentityDecoder():
@@ -91,8 +91,8 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
         told.append(f"The values of {quoted_list(randomised)} are randomised: estimate, do not count.")
     if kept:
         told.append(
-            f"The values of {quoted_list(kept)} are randomised by matrices that the publisher withholds: no count of "
-            "them can be estimated, and README.md says what holds without."
+            f"The values of {quoted_list(kept)} are randomised by matrices that the publisher withholds: no count "
+            f"of them can be estimated. README.md lists valid analyses."
         )
     if dealt:
         told.append(
@@ -105,9 +105,9 @@ def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:
         )
     if generalised:
         told.append(
-            f"The labels of {quoted_list(generalised)} stand for categories together: what is counted of one category "
-            "alone is an even share, without a standard error."
+            f"The labels of {quoted_list(generalised)} represent several categories each. A count of one category "
+            f"alone is an even share, without a standard error."
         )
     if not drawn:
-        told.append("No value was drawn at random: labels can be counted as they stand in the data.")
+        told.append("No value was drawn at random: labels can be counted directly.")
     return tuple(told)

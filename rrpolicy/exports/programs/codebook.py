@@ -179,14 +179,14 @@ def _method_of_decoder(decoder: Decoder) -> str:
         case WithheldDecoder():
             return "randomised; the matrix is withheld, so that counts of it cannot be corrected"
         case AdditionDecoder():
-            return "a set that holds the value, and others drawn at random; JSON"
+            return "a set of the value and others drawn at random; JSON"
         case RecodeDecoder():
             return "generalised"
         case IdentityDecoder():
-            return "as it is"
+            return "unchanged"
         case _ if decoder.drawn:
             return "randomised; plain counts are biased"
-    return "as it is"
+    return "unchanged"
 
 
 def _text_widths(file: DataFile) -> dict[str, int]:

@@ -99,8 +99,8 @@ _ANSI = SqlEngine(
     SqlDialect("postgres", extremes=False),
     (
         "run it in an empty schema, and stop at the first error",
-        "It needs WITH, SQRT, INSERT of several rows, and names in double quotes. Truth values and dates are text.",
-        "Released text must be told apart exactly: no collation of the schema may ignore what differs.",
+        "It uses WITH, SQRT, INSERT of several rows, and names in double quotes. Truth values and dates are text.",
+        "Released text must be compared exactly: no collation of the schema may ignore differences.",
     ),
     collates=True,
 )
@@ -189,7 +189,7 @@ def _released_tables(
     size = sum(release.manifest.data.tables[file.table].rows * len(file.columns) for file in files)
     if size > _VALUES:
         message = f"the release holds {size:,} values, and such a program at most {_VALUES:,}"
-        hint = "estimate.sql in public/ counts in DuckDB, which reads the files as they are"
+        hint = "estimate.sql in public/ counts in DuckDB, which reads the files directly"
         raise PolicyError(Problem("RR513", message, hint=hint))
     tables = [ScriptTable("release" if len(files) == 1 else f.table, _script_columns(f), _table_rows(f)) for f in files]
     held: dict[tuple[str, ...], str] = {}
@@ -268,13 +268,13 @@ def _require_representable(table: ScriptTable, database: SqlEngine) -> None:
         if len(name.encode()) > database.longest:
             why = f"has a name of more than {database.longest} bytes"
         elif not database.exact and (_LARGE.fullmatch(kind) or (decimal and int(decimal[1]) > _DIGITS)):
-            why = f"holds numbers of more than {_DIGITS} digits"
+            why = f"contains numbers of more than {_DIGITS} digits"
         values = {row[place] for row in table.rows}
         if not database.typed and any(isinstance(v, float) and not math.isfinite(v) for v in values):
-            why = "holds numbers that are infinite, or none"
+            why = "contains infinite numbers or nulls"
         texts = {v for v in values if isinstance(v, str)} if kind == "VARCHAR" else set()
         if database.collates and len({_collation_key(v) for v in texts}) < len(texts):
-            why = "holds texts that differ in case, accents or blanks at their end alone"
+            why = "contains texts that differ in case, accents or blanks at their end alone"
         if why:
             message = f"{visible(repr(name))} of {visible(table.name)} {why}, and {database.name} cannot take that"
             hint = "recode it in the policy, or use estimate.sql in public/, which runs in DuckDB"

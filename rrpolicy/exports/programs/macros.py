@@ -45,7 +45,7 @@ def duckdb_program(release: Release) -> str:
     dealt = [axis for axis in axes.values() if isinstance(axis, AnatomyWeights)]
     if dealt:
         column = dealt[0].columns[0]
-        message = f"{column!r} is released in a table of its own: no record has a weight of its own in its counts"
+        message = f"{column!r} is released in a separate table: its counts have no weight per record"
         raise PolicyError(Problem("RR513", message, hint="estimate.sql in public/ joins the tables and counts"))
     kinds = {column.name: column.type for column in release.data.columns}
     taken: set[str] = set()
@@ -98,7 +98,7 @@ def _axis_statements(axis: AxisWeights, kinds: dict[str, str], taken: set[str]) 
     )
     weight = _weight_expression(axis, original, kinds)
     if weight is None:
-        why = "too many weights, or the released values do not tell its categories apart"
+        why = "too many weights, or the released values do not distinguish its categories"
         yield f"-- no macro for {visible(', '.join(axis.columns))}: {why}"
         return
     released = ", ".join(f"r{place}" for place in range(len(axis.columns)))

@@ -44,7 +44,7 @@ def spss_string(value: str, column: str) -> str:
         PolicyError: RR512 if it contains characters that no literal can.
     """
     if any(unicodedata.category(c) in {"Cc", "Cs", "Zl", "Zp"} for c in value):
-        message = f"a category of {column!r} holds a character that is not printed, such as the end of a line"
+        message = f"a category of {column!r} contains a character that is not printed, such as the end of a line"
         raise PolicyError(Problem("RR512", message, hint="recode it in the policy, or use --for stata or --for r"))
     pieces = [""]
     for character in value:
@@ -63,7 +63,7 @@ def shortened_texts(texts: Sequence[str], most: int) -> Iterator[str]:
 
 def _table_syntax(book: Codebook) -> Iterator[str]:
     yield f"* Reads {book.table}.csv of a release of rrpolicy: categories are numbered in the order of their domain."
-    yield "* Run it in the folder of the file. Plain counts of randomised variables are biased: README.md says more."
+    yield "* Run it in the folder of the file. Plain counts of randomised variables are biased: see README.md."
     if book.made_by:
         yield f"* The release has the table otherwise; this writes {book.table}.csv, in a shell: {book.made_by}."
     names = tuple(legal_names((v.name for v in book.variables), _LONGEST, _RESERVED))
@@ -83,7 +83,7 @@ def _variable_format(variable: CodebookVariable) -> str:
         return "F40.0"
     longest = variable.width if variable.kind == "text" else max(len(c.encode()) for c in variable.categories)
     if longest > _TEXT:
-        message = f"{variable.name!r} holds text of more than {_TEXT:,} bytes"
+        message = f"{variable.name!r} contains text of more than {_TEXT:,} bytes"
         raise PolicyError(Problem("RR512", message, hint="use --for stata or --for r"))
     return f"A{max(longest, 1)}"
 
@@ -92,7 +92,7 @@ def _variable_syntax(variable: CodebookVariable, column: str, name: str) -> Iter
     own = variable.name
     if variable.kind == "coded":
         if len({c.rstrip(" ") for c in variable.categories}) < len(variable.categories):
-            message = f"categories of {own!r} differ in the spaces at their end alone, which SPSS does not tell apart"
+            message = f"categories of {own!r} differ in the spaces at their end alone, which SPSS does not distinguish"
             raise PolicyError(
                 Problem("RR512", message, hint="recode them in the policy, or use --for stata or --for r")
             )

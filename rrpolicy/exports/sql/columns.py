@@ -63,13 +63,13 @@ class SqlColumn(Struct, frozen=True):
             return self._numbers([v for v in attribute.domain if not isinstance(v, (str, bool))])
         if kinds == {str}:
             return self._texts([v for v in attribute.domain if isinstance(v, str)])
-        raise self._refused("its domain holds values of several kinds, which no column holds")
+        raise self._refused("its domain contains values of several kinds, which one column cannot contain")
 
     def _as_is(self) -> Sql:
         """Return a column whose values are its categories, or released unmodified."""
         if self.codes:
             raise self._refused(
-                "it has codes of missing values, and no `domain` or `bins` that say of which type it is",
+                "it has codes of missing values, and no `domain` or `bins` that fix its type",
                 "declare its domain, or put nulls in place of the codes in a view",
             )
         if self.dialect.pads:
@@ -82,7 +82,7 @@ class SqlColumn(Struct, frozen=True):
         if any(not isinstance(code, str) for code in self.codes):
             raise self._refused(
                 "a number is a code of missing values in a column of text, which spells it in several ways",
-                "name the texts that stand for no value: missing = [...] of the attribute",
+                "list the texts of missing values: missing = [...] of the attribute",
             )
         if "" in domain and not self.dialect.empty:
             raise self._refused("a category is the empty text, which this engine takes for no value")
@@ -112,11 +112,11 @@ class SqlColumn(Struct, frozen=True):
             struct.unpack("f", struct.pack("f", v))[0] != v for v in fractions
         ):
             raise self._refused(
-                "a column of 32-bit numbers would hold none of its fractions, and `outside` would take them all",
+                "a column of 32-bit numbers would contain none of its fractions, and `outside` would take them all",
                 "give `bins` in place of the domain, or leave `outside` out",
             )
         if any(abs(v) >= _COMPARABLE_KINDS for v in domain):
-            raise self._refused("a file of CSV does not tell whole numbers of more than 18 digits apart")
+            raise self._refused("a file of CSV does not distinguish whole numbers of more than 18 digits")
         codes = self._numeric_codes
         x = self._double if any(isinstance(v, float) for v in domain) else self.x
         ways = [(exp.EQ(this=x.copy(), expression=number(v)), number(v)) for v in domain if float(v) not in codes]
@@ -135,7 +135,7 @@ class SqlColumn(Struct, frozen=True):
         codes = self._moments_of(texts) if texts else self._numeric_codes
         inside = [representative_values.value_inside(a, b, codes) for a, b in pairwise(edges)]
         if None in inside:
-            raise self._refused("nothing in one of its bins is no code of a missing value")
+            raise self._refused("a code of a missing value must lie outside its bins")
         stand = [literal(point) for point in inside if point is not None]
         ways: list[Way] = []
         beyond = representative_values.value_outside_bins(edges, codes)
@@ -198,7 +198,7 @@ class SqlColumn(Struct, frozen=True):
     def _chosen(self, kind: Kind, missing: Sequence[Sql], ways: Sequence[Way], otherwise: Sql | None) -> Sql:
         """Return SQL of a choice; null without a value, and for representatives of null."""
         words = {"number": "number", "text": "text", "truth": "truth value", "moment": "date or time"}
-        stranger = self.dialect.stranger(self.x, kind, f"a value of {self.attribute.name} is no {words[kind]}")
+        stranger = self.dialect.stranger(self.x, kind, f"a value of {self.attribute.name} is not a valid {words[kind]}")
         if stranger is None:
             case = exp.Case().when(exp.or_(self.x.is_(exp.null()), *missing), exp.null())
         else:

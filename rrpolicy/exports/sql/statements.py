@@ -72,7 +72,7 @@ def _table_sql(name: str, dialect: str) -> exp.Table:
     """Return a table's name, each part of it quoted unchanged."""
     if not _NAME.fullmatch(name):
         expected = "a name such as people or survey.people"
-        raise PolicyError(Problem("RR591", f"{name!r} is no name of a table in {dialect}", expected=expected))
+        raise PolicyError(Problem("RR591", f"{name!r} is not a name of a table in {dialect}", expected=expected))
     parts = ["".join(groups).replace('""', '"') for groups in _PART.findall(name)]
     *catalog, db = [*([None] * (3 - len(parts))), *parts][:-1]
     return exp.table_(parts[-1], db=db, catalog=catalog[0], quoted=True)

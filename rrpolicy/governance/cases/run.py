@@ -50,16 +50,18 @@ class TableEntry(PolicyFileTable):
     rows: list[dict[str, Any]] | None = Field(None, min_length=1, description="Records: column = value.")
     csv: SingleLineText | None = Field(None, description="A CSV file in UTF-8 with commas, relative to this file.")
     uri: SingleLineText | None = Field(
-        None, description="Any table, as [source] names one, relative to this file; read as it is."
+        None, description="Any table, as under [source], relative to this file; read unchanged."
     )
-    repeat: int = Field(1, ge=1, le=MOST_REPEATS, description="How often each record of `rows` or `csv` stands.")
+    repeat: int = Field(
+        1, ge=1, le=MOST_REPEATS, description="How many records each row of `rows` or `csv` represents."
+    )
 
     @model_validator(mode="after")
     def _one(self) -> TableEntry:
         if sum(given is not None for given in (self.rows, self.csv, self.uri)) != 1:
             raise ValueError("expected one of rows, csv and uri")
         if self.uri is not None and self.repeat > 1:
-            raise ValueError("expected `repeat` with rows or csv: a table that is read as it is has its records once")
+            raise ValueError("expected `repeat` with rows or csv: a table that is read unchanged has no repetition")
         return self
 
 
@@ -75,11 +77,9 @@ class ExpectTable(PolicyFileTable):
 
     passes: bool = Field(description="Whether a release would be made.")
     codes: list[SingleLineText] | None = Field(
-        None, description="The codes of all that stands in the way, each once; a test that does not pass states them."
+        None, description="The codes of all problems, each once; a failing test prints them."
     )
-    entries: dict[str, State] = Field(
-        {}, description="What entries come to, by the names that `plan --json` gives them."
-    )
+    entries: dict[str, State] = Field({}, description="The values of entries, by their names in `plan --json`.")
     achieved: dict[str, NumberBounds] = Field({}, description="In which bounds their numbers lie.")
 
     @model_validator(mode="after")
@@ -96,7 +96,7 @@ class CaseTable(PolicyFileTable):
 
     name: SingleLineText = Field(description="What is shown, in a few words.")
     table: TableEntry = Field(description="The records.")
-    expect: ExpectTable = Field(description="What the policy says of them.")
+    expect: ExpectTable = Field(description="What the policy declares of them.")
 
 
 class CaseFile(PolicyFileTable):
@@ -276,7 +276,7 @@ def run(paths: Sequence[Path], root: Path | None, progress: Progress) -> PolicyT
     files = named_policy_files(paths)
     found = [(file, load_cases(file)) for file in files]
     if not any(cases for _, cases in found):
-        message = f"there are no tests beside {quoted_list(map(str, paths))}"
+        message = f"there are no tests next to {quoted_list(map(str, paths))}"
         hint = "put tests of policies/x.toml in policies/tests/x.toml, or in files of policies/tests/x/"
         raise PolicyError(Problem("RR283", message, expected="at least one test", hint=hint))
     total, done, policies = sum(len(cases) for _, cases in found), 0, []
@@ -327,7 +327,7 @@ def _deviations(
         told = "; ".join(f"{problem.code} {problem.message}" for problem in problems)
         yield f"expected not to pass ({quoted_list(expect.codes or ())}), and it passes" if not problems else told
     elif set(expect.codes or ()) != set(codes):
-        yield f"expected {quoted_list(expect.codes or ())}, and {quoted_list(codes)} stands in the way"
+        yield f"expected {quoted_list(expect.codes or ())}, and {quoted_list(codes)} is the obstacle"
     for name in (name for name in dict.fromkeys([*expect.entries, *expect.achieved]) if name not in known):
         yield f"the policy has no entry '{name}': it has {quoted_list(known)}"
     for name, state in expect.entries.items():
@@ -335,7 +335,7 @@ def _deviations(
             yield f"expected {name} to be {state}, and it is {came or 'not reached'}"
     for name, bounds in expect.achieved.items():
         if name in known and (told := _out_of_bounds_message(bounds, _number(entries.get(name)))):
-            yield f"expected {name} to come to {told}"
+            yield f"expected {name} to be {told}"
 
 
 def _entry_state(entry: Finding | UtilityFinding | None) -> str | None:

@@ -34,8 +34,8 @@ def release_among(named: Sequence[Path]) -> Path:
     """Return the release that a comparison is written into."""
     releases = [path for path in named if is_release(path)]
     if len(releases) != 1:
-        message = f"{len(releases)} releases are among the candidates, and audit/ speaks of one"
-        raise PolicyError(Problem("RR250", message, expected="one release, beside what it is compared with"))
+        message = f"{len(releases)} releases are among the candidates, and audit/ describes one"
+        raise PolicyError(Problem("RR250", message, expected="one release, and the candidates to compare it with"))
     require_unsigned(releases[0], "the comparison")
     return releases[0]
 

@@ -129,7 +129,7 @@ def parse_vary(text: str) -> tuple[str, tuple[object, ...]]:
     key, sign, rest = text.partition("=")
     if not (key.strip() and sign and rest.strip()):
         expected = "KEY=VALUE,VALUE, such as privacy.0.threshold=1/2,1/3"
-        raise PolicyError(Problem("RR250", f"--vary '{text}' names no key with values", expected=expected))
+        raise PolicyError(Problem("RR250", f"--vary '{text}' is not a key with values", expected=expected))
     found = _toml(f"[{rest}]")
     if isinstance(found, list):
         return key.strip(), tuple(found)
@@ -278,7 +278,7 @@ def _value_node(value: object, at: Node) -> Node:
     if isinstance(value, float):
         return Node(Decimal(repr(value)), at.place, at.key)
     if not isinstance(value, (str, int, Decimal, date, datetime, time)):
-        raise PolicyError(Problem("RR250", f"a policy holds no {type(value).__name__}", expected="a value of TOML"))
+        raise PolicyError(Problem("RR250", f"a policy contains no {type(value).__name__}", expected="a value of TOML"))
     return Node(value, at.place, at.key)
 
 

@@ -90,8 +90,8 @@ class ComparisonCheckpoint:
 
 
 def _not_a_checkpoint(path: Path) -> PolicyError:
-    hint = "name another file, which is made where there is none"
-    return PolicyError(Problem("RR560", f"{path} holds no candidates of a comparison", hint=hint))
+    hint = "give another file; it is created if missing"
+    return PolicyError(Problem("RR560", f"{path} contains no candidates of a comparison", hint=hint))
 
 
 def _document_line(document: Json) -> bytes:

@@ -20,10 +20,12 @@ from rrpolicy.reports.alternatives import MAP_ROUNDING, ComparisonQuantity
 from rrpolicy.serialization import JsonDocument
 
 RULE = (
-    "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first one as "
-    "its file states it, and of which some tables can be used, those with the best grade of protection; of these the "
+    "Of the candidates that satisfy every requirement and gate of their own and every requirement of the first "
+    "one as its file states it, and that have usable tables: those with the best grade of protection"
+    "; of these the "
     "ones whose records raise the probability of a person's true value least (within a tenth of a point, or the noise "
-    "of an estimate); of these the one with the least error; of those whose errors cannot be told apart from the least "
+    "of an estimate); of these the one with the least error; of those whose errors cannot be distinguished from "
+    "the least "
     f"(within {ERRORS} standard errors of their difference), the one with the lowest risk; of those whose risks differ "
     "from the lowest by at most a thousandth, which is a tie, the one with the smallest error, and then the first."
 )
@@ -345,7 +347,8 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
         estimated = any(self._error(i).error for i in tied)
         noise = "by less than the noise of the draws" if estimated else "not at all"
         told = (
-            f"Candidates {', '.join(map(str, others))} and {last} cannot be told apart: their risks differ by at most "
+            f"Candidates {', '.join(map(str, others))} and {last} cannot be distinguished: their risks differ by "
+            f"at most "
             f"a thousandth, their errors {noise}{beaten}."
         )
         of_rest = [point for i, point in tied.items() if i != best]
@@ -355,8 +358,8 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
             why = "its risk is the lowest by a difference within the tie"
         else:
             why = "it comes first"
-        draws = "; more draws (`--draws`) may tell them apart" if estimated else ""
-        return f"{told} {best} is named because {why}: {self._numbers(best)}{draws}."
+        draws = "; more draws (`--draws`) may distinguish them" if estimated else ""
+        return f"{told} {best} is recommended because {why}: {self._numbers(best)}{draws}."
 
     def _reason(self, best: int, least: int, passing: int, alike: int, known: int) -> str:
         told = self._numbers(best)
@@ -368,7 +371,7 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
             return f"Of {passing} candidates to choose from, candidate {best} has the least error: {told}."
         first = f", the least error being {self._told(least)} of candidate {least}" if least != best else ""
         chosen = f"candidate {best} has the lowest risk: {told}{first}."
-        return f"Of {alike} candidates whose errors cannot be told apart, {chosen}"
+        return f"Of {alike} candidates whose errors cannot be distinguished, {chosen}"
 
     def _unmet(self, place: int) -> str:
         """Return the requirements of other candidates that one does not satisfy, or that do not apply, as text."""
@@ -376,20 +379,20 @@ class CandidateComparison(JsonDocument, Struct, GatedResult, frozen=True):
         names = [one.id for one in self.risks]
         met = {name for name in names if name in findings and findings[name].verdict is Verdict.SATISFIED}
         unmet = [name for name in names if name not in met]
-        told = f" What other candidates are asked for, and it is not known to satisfy: {', '.join(unmet)}."
+        told = f" Requirements of other candidates that it is not known to meet: {', '.join(unmet)}."
         return told if unmet else ""
 
     def _none(self, passing: int, enough: int, useful: int) -> str:
         if passing and not enough:
-            return f"{passing} pass, and none satisfies what the first one asks for as its file states it."
+            return f"{passing} pass, and none meets the requirements in the first one's file."
         if passing and not useful:
             return (
-                "No candidate can be recommended: of each one that passes and is as strict as the first one asks, all "
-                "one-way or all two-way tables are worse than assuming equal shares."
+                "No candidate can be recommended: for each one that passes and meets the first one's "
+                "requirements, all one-way or all two-way tables are worse than assuming equal shares."
             )
         if passing:
             return f"{passing} pass, and none has both numbers that they could be compared by."
-        return "None passes. What each attains, and what stands in its way, is listed with it."
+        return "None passes. Each is listed with its results and its obstacles."
 
     @property
     def candidates(self) -> tuple[ListedCandidate, ...]:

@@ -369,4 +369,4 @@ def _one_sided_errors_line(when: str, other: str, prices: Sequence[NumberChange]
     errors = sorted(m.value for price in prices if (m := price.before if when == "before" else price.after) is not None)
     names = prices[0].of if len(prices) == 1 else f"{len(prices)} marginals"
     span = dict.fromkeys(plain_number(error, 4) for error in (errors[0], errors[-1]))
-    return f"{names}: {' to '.join(span)} {when}; {other}, none can be told"
+    return f"{names}: {' to '.join(span)} {when}; {other}, none can be determined"

@@ -65,7 +65,7 @@ def _unannounced_problem(change: PolicyChange, new: DiffInput, above: str, *, na
     """Return the problem of a change; `above`: the version that the new one must exceed, "" if it does."""
     version = _next_minor_version(above) if above else new.policy.version
     lacks = [f"the version is not greater than before ({above})"] if above else []
-    lacks += [] if named else ["no new [[policy.changes]] entry of this version names it"]
+    lacks += [] if named else ["no new [[policy.changes]] entry of this version lists it"]
     message = f"{change.key} is {change.effect} ({change.why}), and {' and '.join(lacks)}"
     head = [] if not above else [f'under [policy], version = "{version}"; and']
     hint = "\n".join([*head, changelog_entry(change.key, version)])

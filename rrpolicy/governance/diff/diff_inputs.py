@@ -109,8 +109,8 @@ def open_diff_inputs(named: PolicyLike, root: Path | None = None, trusted: Seque
         return (_file_input(path, root),)
     found = tuple(_file_input(file, root) for file in policies_in_folder(path))
     if not found:
-        message = f"{path} holds no policy, and is no release"
-        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
+        message = f"{path} contains no policy and is not a release"
+        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that contains some"))
     return found
 
 
@@ -159,7 +159,7 @@ def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
         raise PolicyError(Problem("RR260", f"{bundle} has no audit/ to read the policy from: {error}")) from error
     if faults(record, AuditRecord) or made.policy.digest() != record["policy_digest"]:
         message = f"the policy in {bundle} is not the one that the release was made under"
-        raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` says what was changed"))
+        raise PolicyError(Problem("RR260", message, hint=f"`rrpolicy verify {bundle}` shows the changes"))
     return replace(
         _diff_input(str(bundle), made, _merged_tree(file, file.parent, made)), release=record["public"]["digest"]
     )

@@ -126,7 +126,7 @@ def requirement_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange
             why = f"{requirement_text(one, own.registry)} {said}"
             implied = _implied_requirement(one, others.values(), new.registry)
             if implied is not None:
-                why += f", and '{requirement_text(implied, new.registry)}' {asks} for no less"
+                why += f", and '{requirement_text(implied, new.registry)}' {asks} for at least as much"
             pair = (one, None) if names is lost else (None, one)
             yield _entry_change(name, rated if implied is None else Effect.NEUTRAL, why, pair, (old, new))
 

@@ -67,7 +67,7 @@ def column_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
             )
     common = [[name for name in one if name in other] for one, other in ((before, after), (after, before))]
     if common[0] != common[1]:
-        why = "the released columns stand in another order"
+        why = "the released columns have another order"
         yield PolicyChange("attributes", Effect.NEUTRAL, plain(common[0]), plain(common[1]), why)
 
 

@@ -55,10 +55,10 @@ class Revision(Struct, frozen=True):
         git, repository = shutil.which("git"), repository_root(Path.cwd())
         if git is None or repository is None:
             lacks = "git is not installed" if git is None else "the working directory lies in no git repository"
-            raise PolicyError(Problem("RR282", f"'{named}' names a revision, and {lacks}"))
+            raise PolicyError(Problem("RR282", f"'{named}' is a revision, and {lacks}"))
         found = cls(named, "", repository, os.path.abspath(git))  # noqa: PTH100
         if named.startswith("-"):
-            raise found._unknown("it is no revision")
+            raise found._unknown("it is not a revision")
         commit = found._asked("rev-parse", "--quiet", "--verify", f"{named}^{{commit}}").decode().strip()
         return cls(named, commit, repository, found.git)
 
@@ -105,7 +105,7 @@ class Revision(Struct, frozen=True):
         contents = self._contents(names[:_MAX_FILES])
         found = tuple(name for name, content in contents.items() if self._complete(content))
         if not found:
-            raise self._unknown(f"its folder '{path or '.'}' holds no policy")
+            raise self._unknown(f"its folder '{path or '.'}' contains no policy")
         return found
 
     def write(self, policy: str, folder: Path) -> Path:
@@ -159,10 +159,10 @@ class Revision(Struct, frozen=True):
                 line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_MAX_BYTES
             )
         except subprocess.TimeoutExpired as error:  # its settings may name a pipe
-            raise self._unknown(f"git does not answer within {_MAX_BYTES} seconds") from error
+            raise self._unknown(f"git does not respond within {_MAX_BYTES} seconds") from error
         if found.returncode:
             said = found.stderr.decode(errors="replace").strip().splitlines()
-            raise self._unknown(said[0].removeprefix("fatal: ") if said else "git knows none of that name")
+            raise self._unknown(said[0].removeprefix("fatal: ") if said else "git has no such revision")
         return found.stdout
 
     def _unknown(self, why: str) -> PolicyError:

@@ -55,7 +55,7 @@ def withdraw(ledger: Path, entry: str, reason: str) -> str:
     if not reason.strip():
         raise PolicyError(Problem("RR250", "the reason is empty", expected="how it is known that no bundle appeared"))
     with lock_ledger(ledger) as book:
-        whose = "of which the ledger leaves open whether it appeared"
+        whose = "with an unknown outcome in the ledger"
         named = _resolve_hash(entry, book.ledger.open, whose, "`rrpolicy ledger verify` lists them")
         return book.append(ReleaseSettlement(book.ledger.head, named, "withdrawn", None, reason, entry_date()))
 

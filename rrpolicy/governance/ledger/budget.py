@@ -261,7 +261,7 @@ def _own_findings(
 def _derived_statistics(earlier: Iterable[ReleaseEntry]) -> Iterator[Derived]:
     """Yield the derived statistics of earlier releases, on which measures that compare tables are conditional, too."""
     for entry in earlier:
-        yield from (Derived(f"{name} ({entry.name})", "told by an earlier release") for name in entry.derived)
+        yield from (Derived(f"{name} ({entry.name})", "disclosed by an earlier release") for name in entry.derived)
 
 
 def _single_release_values(
@@ -298,10 +298,10 @@ def _with_problems(weighed: BudgetCheck, policy: Policy, terms: Sequence[_Term])
     for each, term in zip(weighed.together, terms, strict=True):
         what = f"{term.model}: {each.said}"
         if each.finding is None and term.needs_rule:
-            message = f"{what} has no composed guarantee {said}: {each.unruled}"
+            message = f"{what} has no guarantee for all releases together {said}: {each.unruled}"
             unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
         elif each.finding is not None and each.finding.verdict is not Verdict.SATISFIED:
-            message = f"{what} does not hold {said}: {composition_text(each)}; {weighed.rule}"
+            message = f"{what} is not met {said}: {composition_text(each)}; {weighed.rule}"
             over.append(Problem("RR441", message, term.place or place, hint=EARLIER if each.promised_by else HINT))
     if unruled and reason is not None:
         return replace(weighed, uncomposed=reason, problems=(*weighed.problems, *over))

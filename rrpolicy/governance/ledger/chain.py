@@ -114,7 +114,7 @@ class Ledger(Struct, frozen=True):
     def expect_all(self, earlier: bytes, when: str) -> None:
         """Refuse a ledger that lacks an earlier entry."""
         for own in read_chain(earlier, f"{self.name} at {when}").entries:
-            self.expect(own, f"stands in it at {when}")
+            self.expect(own, f"is in it at {when}")
 
 
 def read_chain(content: bytes, name: str) -> Ledger:
@@ -129,7 +129,7 @@ def read_chain(content: bytes, name: str) -> Ledger:
     for number, (own, entry) in enumerate(_iter_entries(content, name), 1):
         where = f"line {number}"
         if own in entries:
-            raise broken_chain_error(name, f"{where} stands twice")
+            raise broken_chain_error(name, f"{where} appears twice")
         if isinstance(entry, LedgerOpening) != (number == 1):
             raise broken_chain_error(name, f"{where} {'does not open' if number == 1 else 'opens'} a ledger")
         _remove_followed(entry, entries, heads, name, where)
@@ -141,7 +141,7 @@ def read_chain(content: bytes, name: str) -> Ledger:
         elif isinstance(entry, ReleaseEntry):
             named = (entry.replaces,)
         if any(other is not None and not isinstance(entries.get(other), ReleaseEntry) for other in named):
-            raise broken_chain_error(name, f"{where} names no release above it")
+            raise broken_chain_error(name, f"{where} refers to no release above it")
         if isinstance(entry, RecallEntry):
             recalled[entry.entry] = entry
         entries[own] = entry
@@ -190,7 +190,7 @@ def _iter_entries(content: bytes, name: str) -> Iterator[tuple[str, Entry]]:
         except UnreadableError as error:
             raise broken_chain_error(name, str(error)) from error
         except (ValueError, TypeError) as error:
-            raise broken_chain_error(name, f"{where} is no entry: {error}") from error
+            raise broken_chain_error(name, f"{where} is not an entry: {error}") from error
         yield entry_hash(line), entry
 
 

@@ -87,7 +87,7 @@ def composition_obstacle(channel: Channel) -> str | None:
         names = ", ".join(f"'{name}'" for name in axis.attributes)
         if isinstance(axis, Recode):
             if not isinstance(axis.rule, Levels):
-                return f"{names} are cut into boxes that were chosen from the table"
+                return f"{names} are generalised to boxes chosen from the table"
             if axis.rule.suppressing:
                 return f"records are suppressed by their values of {names}"
         elif not isinstance(axis, Transition):
@@ -250,7 +250,7 @@ def _carried_columns(parts: Sequence[ReleaseComponent], taken: Collection[str]) 
     found: dict[str, Column] = {}
     for part in parts:
         for column in _unchanged_columns(part.channel):
-            name = f"{column.attribute} (as it is)" if column.attribute in taken else column.attribute
+            name = f"{column.attribute} (unchanged)" if column.attribute in taken else column.attribute
             before = found.get(name)
             if before is None or before.assume_unlinkable is not None:
                 found[name] = replace(column, name=name, attribute=name)

@@ -80,7 +80,7 @@ class FileAccount:
         for own, entry in book.ledger.releases.items():
             if entry.draw == draw:
                 if entry.data != table_digests(manifest):
-                    raise broken_chain_error(str(ledger_path(self._policy)), "this draw stands in it with other data")
+                    raise broken_chain_error(str(ledger_path(self._policy)), "this draw is in it with other data")
                 book.keep()
                 return LedgerPlace(entry.previous, own)
         head = book.ledger.head
@@ -99,7 +99,7 @@ class FileAccount:
         ledger = self._book.ledger
         found = [own for own, settled in ledger.settled.items() if settled.release == manifest.replaces]
         if not found:
-            message = f"the ledger holds no release with the digest {manifest.replaces}, which is to be replaced"
+            message = f"the ledger contains no release with the digest {manifest.replaces}, which is to be replaced"
             hint = "`rrpolicy ledger add LEDGER BUNDLE` enters a release from before there was a ledger"
             raise RefusedError(Problem("RR448", message, hint=hint))
         return found[0]
@@ -139,7 +139,7 @@ def _refuse_changed_values(entry: ReleaseEntry, ledger: Ledger, policy: Policy) 
         alike = (other.series, other.channel, other.records) == (entry.series, entry.channel, entry.records)
         if alike and other.data != entry.data:
             says = "that it is the same table" if entry.overlap == "same" else "that nobody's values change"
-            message = f"the policy declares {says}, and the rows of {other.name}, of the same series, show another one"
+            message = f"the policy declares {says}, but {other.name}, of the same series, declares another one"
             hint = (
                 'declare `overlap = "nested"` (or "any"), and as many `different_values` as a person may have, or none'
             )
@@ -151,7 +151,7 @@ def _refuse_label(entry: ReleaseEntry, ledger: Ledger) -> None:
         return
     if any((e.policy, e.label) == (entry.policy, entry.label) for e in ledger.releases.values()):
         message = f"{entry.name} would be the second release of '{entry.policy}' that is called '{entry.label}'"
-        hint = "choose another label with --as; a correction says which release it replaces: --replaces BUNDLE"
+        hint = "choose another label with --as; for a correction, give the release that it replaces: --replaces BUNDLE"
         raise RefusedError(Problem("RR447", message, hint=hint))
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rrpolicy.registry import Registry
     from rrpolicy.source.protocol import Original
 
-NO_COLUMNS = "it speaks of columns, and the ledger holds none"
+NO_COLUMNS = "it applies to columns, and the ledger contains none"
 _ORDER = (Verdict.SATISFIED, Verdict.UNDECIDED, Verdict.FAILED)
 
 
@@ -65,7 +65,7 @@ class JointRequirement(Struct, frozen=True):
         try:
             return requirement_from_json(self.requirement, registry.catalogue, max_records)
         except (ValueError, TypeError) as error:
-            message = f"what {self.whose} promised cannot be read as '{self.model}'"
+            message = f"what {self.whose} guaranteed cannot be read as '{self.model}'"
             raise RefusedError(Problem("RR440", message)) from error
 
 
@@ -133,7 +133,7 @@ class UnmetJointRequirement(Struct, frozen=True):
         return None if self.accepted is None else Acceptance(self.accepted.by, self.accepted.reason)
 
     def __str__(self) -> str:
-        said = f"{self.promise.whose} promised {self.requirement} of all releases of these people together"
+        said = f"{self.promise.whose} guaranteed {self.requirement} for all releases of these people together"
         if self.finding is None or self.finding.achieved is None:
             return f"{said}; with {self.release} this is not decided: {self.undecided}"
         text = f"{said}; with {self.release} it is {plain_number(self.finding.achieved.value)}"
@@ -189,7 +189,7 @@ def foreign_column_reason(requirement: Requirement, policy: Policy) -> str | Non
         name for name in sensitive_columns(requirement) if name not in requirement.protects(policy) or name not in known
     ]
     strange += [name for name in requirement.where if name not in known]
-    return f"it speaks of {', '.join(strange)}, which this release does not have" if strange else None
+    return f"it covers {', '.join(strange)}, which this release does not have" if strange else None
 
 
 def sensitive_columns(requirement: Requirement) -> Sequence[str]:

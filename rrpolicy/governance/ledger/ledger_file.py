@@ -57,7 +57,7 @@ class LedgerBranch:
         """
         remote, slash, branch = named.partition("/")
         if not (remote and slash and branch) or named.startswith("-"):
-            message = f"'{named}' names no branch of a remote"
+            message = f"'{named}' is not a branch of a remote"
             raise PolicyError(Problem("RR250", message, expected="REMOTE/BRANCH, such as origin/main"))
         git, repository = shutil.which("git"), repository_root(ledger.parent)
         if git is None or repository is None:
@@ -93,7 +93,7 @@ class LedgerBranch:
         if done.returncode:
             said = (done.stdout + done.stderr).decode(errors="replace")
             moved = "stale info" in said or "fetch first" in said or "cannot lock ref" in said
-            raise self._refused("somebody else pushed meanwhile" if moved else _first_error_line(said), moved=moved)
+            raise self._refused("another person pushed meanwhile" if moved else _first_error_line(said), moved=moved)
         self._tip = made
 
     def _person(self) -> dict[str, str]:
@@ -110,7 +110,7 @@ class LedgerBranch:
                 line, input=given, capture_output=True, cwd=self._repository, env=known, check=False, timeout=_LONGEST
             )
         except subprocess.TimeoutExpired as error:
-            raise self._refused(f"git does not answer within {_LONGEST} seconds") from error
+            raise self._refused(f"git does not respond within {_LONGEST} seconds") from error
 
     def _asked(self, *words: str, given: bytes = b"", more: dict[str, str] | None = None) -> bytes:
         done = self._run(*words, given=given, more=more)
@@ -268,11 +268,11 @@ def _open_descriptor(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError as error:
-        hint = f"`rrpolicy ledger init {path}` begins one; if there was one, take it from where it is kept"
+        hint = f"`rrpolicy ledger init {path}` creates one; if there was one, restore it"
         raise RefusedError(Problem("RR443", f"there is no ledger {path}", hint=hint)) from error
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or "no possible path"
-        raise broken_chain_error(str(path), f"it cannot be opened as a file of its own: {why.lower()}") from error
+        raise broken_chain_error(str(path), f"it cannot be opened as a separate file: {why.lower()}") from error
 
 
 def _read_content(path: Path, descriptor: int) -> bytes:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 SAME = "the same table: rows of all releases are linked, and are one channel"
 NESTED = (
-    "of any two tables one holds all people of the other: values may have changed, so that ratios multiply and "
+    "of any two tables one contains all people of the other: values may have changed, so that ratios multiply and "
     "epsilons add; the smallest group of people who are in the same releases: {least:,}"
 )
 UNLIKE = (
@@ -50,8 +50,7 @@ UNLIKE = (
 )
 SERIES = (
     "; of a series of {releases} releases a person counts with {values} different values of an attribute ({said}, "
-    "and never more than it has categories), given which of a person's entries are equal, so that who changed is told "
-    "by that"
+    "and never more than it has categories), given which of a person's entries are equal, so that changes are revealed"
 )
 ANY = "people may be in some releases and not in others, alone: ratios multiply, epsilons add, and k = 1"
 

@@ -49,10 +49,10 @@ class VerifiedLedger(Struct, frozen=True):
     def lines(self) -> Iterator[str]:
         """Yield the results, for people."""
         entries, releases = len(self.ledger.entries), len(self.ledger.releases)
-        yield f"the chain holds: {entries} {_plural('entry', entries)}, {releases} {_plural('release', releases)}"
+        yield f"the chain is intact: {entries} {_plural('entry', entries)}, {releases} {_plural('release', releases)}"
         yield f"head: {self.head}"
         for bundle in self.bundles:
-            yield f"{bundle} stands in it as it says"
+            yield f"{bundle} is in it as stated"
         for each in self.unkept:
             yield str(each)
         for own, recall in self.ledger.recalled.items():
@@ -140,8 +140,8 @@ class LedgerVerification(Struct, frozen=True):
 
 def unmet_requirement_problem(each: UnmetJointRequirement) -> Problem:
     """Return the problem of a violated requirement."""
-    hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` says who accepts that, and why"
-    return Problem("RR134", str(each), None, "releases that keep together what was promised", hint)
+    hint = "`rrpolicy ledger add LEDGER --budget POLICY --reason TEXT --by NAME` records who accepts this, and why"
+    return Problem("RR134", str(each), None, "releases that together meet the budget", hint)
 
 
 def verify_ledger(
@@ -158,7 +158,7 @@ def verify_ledger(
         manifest = sealed_manifest(bundle)
         if manifest.ledger is not None:
             ledger.expect(manifest.ledger.head, f"{bundle} follows")
-            ledger.expect(manifest.ledger.entry, f"{bundle} names as its own")
+            ledger.expect(manifest.ledger.entry, f"{bundle} declares as its own")
         problem = entry_mismatch(ledger, manifest, str(bundle))
         if problem is not None:
             raise RequirementError(problem)
@@ -192,13 +192,13 @@ def verify_in_ledger(
         own = find_entry(ledger, manifest)
         recalled = None if own is None else withdrawal_notice(ledger, own, called)
     except PolicyError:
-        problem = Problem("RR130", f"{called} cannot be read, so that it stands in no ledger")
+        problem = Problem("RR130", f"{called} cannot be read, so it is in no ledger")
     unkept_here = unmet_requirements(ledger, load_registry(plugins))
     told: dict[str, list[Problem]] = {
         "the ledger's entry": [p for p in (problem,) if p],
         "the newest version of its policy in the ledger": [p for p in (older,) if p],
         "in use: neither recalled nor replaced": [p for p in (recalled,) if p],
-        "what the ledger's releases promised together": [unmet_requirement_problem(e) for e in unkept_here if e.broken],
+        "the joint guarantee of the ledger's releases": [unmet_requirement_problem(e) for e in unkept_here if e.broken],
     }
     checks = [Check(n, VerificationLevel.PUBLIC, not p, "; ".join(each.message for each in p)) for n, p in told.items()]
     claims = tuple(c for c in found.claims if problem is not None or c.field != "ledger")
@@ -229,7 +229,7 @@ def outdated_problem(ledger: Ledger, manifest: Manifest, name: str) -> Problem |
     if newer is None:
         return None
     message = f"{name} was released under version {policy.version} of its policy, and the ledger knows {newer}"
-    hint = "ask for the newer release; --superseded verifies an older one on purpose"
+    hint = "use the newer release; --superseded verifies an older one on purpose"
     return Problem("RR131", message, None, "a release under the newest version of its policy", hint)
 
 
@@ -267,10 +267,10 @@ def sealed_manifest(bundle: Path) -> Manifest:
 
 def entry_mismatch(ledger: Ledger, manifest: Manifest, name: str) -> Problem | None:
     """Return the difference between a release and its entry in the ledger; None if they agree."""
-    place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that stands in none"
+    place, hint = manifest.ledger, "ask the ledger's owner; `rrpolicy ledger add` enters a bundle that is in no ledger"
     found = find_entry(ledger, manifest)
     if found is None:
-        why = "names no entry of a ledger" if place is None else "names an entry that this ledger does not hold"
+        why = "refers to no ledger entry" if place is None else "refers to an entry that is not in this ledger"
         return Problem("RR130", f"{name} {why}", None, "a release that was entered before it appeared", hint)
     entry = ledger.entries[found]
     assert isinstance(entry, ReleaseEntry)
@@ -303,7 +303,7 @@ def withdrawal_notice(ledger: Ledger, own: str, name: str) -> Problem | None:
         return None
     told = "was replaced" if recall is None else f"was recalled on {recall.date} by {recall.by}: {recall.reason}"
     message = f"{name} {told}"
-    hint = "do not use it, and tell who has it"
+    hint = "do not use it, and inform everyone who has it"
     if other is not None:
         entry = ledger.entries[other]
         assert isinstance(entry, ReleaseEntry)

@@ -32,7 +32,7 @@ MUCH_SMALLER_SHARE = 0.75
 """The largest share of a loss that counts as much smaller."""
 NODE_BUDGET = 200
 """The most nodes that are tested for that."""
-FORCED_FAILURE = "people whom attributes tell apart that are released as they are fail one"
+FORCED_FAILURE = "people whom attributes distinguish that are released unchanged fail one"
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +184,18 @@ def infeasible_error(
         f"even at the coarsest of {nodes} nodes, {coarsest.suppressed:,} of {records:,} records would be suppressed"
     )
     if search.satisfies(coarsest):
-        names, hint = set(failing), "ask for less: what stands in the way is no matter of classes"
+        names, hint = set(failing), "relax the requirement: the obstacle is not the classes"
     else:
         alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
         names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
         share = plain_number(float(goal.suppression), 4)
         hint = (
-            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
+            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or relax "
+            f"the requirement"
         )
-    message = f"no generalisation satisfies every requirement: {stands}" + (
-        f"; there fail {said(names)}" if names else ""
+    message = f"no generalisation meets every requirement: {stands}" + (
+        f"; failing there: {said(names)}" if names else ""
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
 
@@ -228,15 +229,15 @@ def multidimensional(
         whole = build(axes_at(attributes, [len(a.chosen) - 1 for a in attributes]))
         names = achieved_measures(task, models, whole, original)
         stands = f"even the whole table, as one class, fails {names}" if names else FORCED_FAILURE
-        message = f"no partition satisfies every requirement: {stands}"
-        hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
+        message = f"no partition meets every requirement: {stands}"
+        hint = "relax the requirement, or release fewer attributes unchanged"
         raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
     channel = build([axis])
     failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]
     if failing:
         names = ", ".join(dict.fromkeys(r.model for r in failing))
-        message = f"the boxes that the other requirements lead to fail {names}, which mondrian does not cut by"
-        hint = "ask for a larger k or l, which makes larger boxes; ask for less; or choose full-domain"
+        message = f"the boxes from the other requirements fail {names}, which mondrian does not cut by"
+        hint = "set a larger k or l, which makes larger boxes; relax the requirement; or choose full-domain"
         raise RequirementError(Problem("RR105", message, failing[0].place or goal.place, hint=hint))
     return channel
 

@@ -202,7 +202,7 @@ def _general_hints(template: ChannelTemplate, task: Task) -> Iterator[str]:
     if template.variables:
         widest = max(template.variables, key=lambda v: v.size)
         yield f"coarsen '{widest.attribute}', which has {widest.size} categories"
-    yield "ask for less"
+    yield "relax the requirement"
 
 
 def _binding_obstacles(
@@ -226,7 +226,7 @@ def _table_size_hint(finding: Finding, task: Task) -> tuple[str, ...]:
     achieved, limit = finding.achieved, finding.limit
     if achieved is None or limit is None or achieved.value > limit or limit < task.records:
         return ()
-    return (f"ask for less: nothing hides anybody among more than the table's {task.records:,} records",)
+    return (f"relax the requirement: no person can be hidden among more than the table's {task.records:,} records",)
 
 
 def _best_achieved(finding: Finding) -> str:
@@ -257,7 +257,7 @@ def _binding_limits(problem: Allocation, solution: AllocationSolution) -> Iterat
     if solution.pulled_back < 1:
         yield Remark(
             "pulled-back",
-            "all retention probabilities were scaled down until every requirement held exactly",
+            "all retention probabilities were scaled down until every requirement was met exactly",
             Measure(solution.pulled_back),
         )
 

@@ -107,7 +107,7 @@ def _spanned_cells(axis: Retention, names: Collection[str]) -> tuple[int, ...]:
         return (1,)
     sizes = axis.sizes_in(names)
     if sizes is None:
-        raise ValueError(f"the blocks of {', '.join(axis.attributes)} are no products of categories of each")
+        raise ValueError(f"the blocks of {', '.join(axis.attributes)} are not products of categories of each")
     return sizes
 
 

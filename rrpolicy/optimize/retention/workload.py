@@ -40,7 +40,7 @@ def workload_problems(workload: Sequence[Marginal], policy: Policy, randomised: 
         unknown = [name for name in entry.marginal if name not in released]
         wrong += [(f"'{name}' is not a released attribute with categories", key, None) for name in unknown]
         if len(set(entry.marginal)) < len(entry.marginal):
-            wrong.append(("an attribute stands twice in a marginal", key, None))
+            wrong.append(("an attribute appears twice in a marginal", key, None))
         if entry.weight <= 0:
             wrong.append(("a weight must be positive", key, None))
     looked_at = {name for entry in workload for name in entry.marginal}

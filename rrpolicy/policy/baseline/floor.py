@@ -329,7 +329,7 @@ def _unit_problems(key: str, base: Node, child: Node) -> Iterator[Problem]:
     attributes = child.get("attributes")
     roles = [table.get("role") for table in attributes.table.values()] if attributes is not None else []
     at = child.get(*key.split(".")) or next((role for role in roles if role is not None), child)
-    yield _weakening_problem(key, at, f"tells units of protection apart otherwise than by '{old}'")
+    yield _weakening_problem(key, at, f"distinguishes units of protection otherwise than by '{old}'")
 
 
 def _effective_unit(*files: Node) -> object:
@@ -352,7 +352,7 @@ def _role_problems(one: _ComparedKey) -> Iterator[Problem]:
     if was.value not in {"insensitive", role.value} and role.value not in DROPPED_ROLES:
         message = f"'{one.column}' is {was.value} in the baseline and cannot become {role.value}"
         expected = f"{was.value}, or a dropped role (identifier, excluded)"
-        yield Problem("RR242", message, role.place, expected, f"the baseline says so at {was.place}")
+        yield Problem("RR242", message, role.place, expected, f"the baseline requires it at {was.place}")
 
 
 def _relaxable_problems(one: _ComparedKey, relaxable: frozenset[str]) -> Iterator[Problem]:
@@ -366,4 +366,4 @@ def _weakening_problem(key: str, at: Node, what: str) -> Problem:
     last = key.rpartition(".")[2]
     message = f"the policy {what}; a baseline is a floor"
     hint = f'take it out, or let the baseline\'s owner add `may_relax = ["{last}"]` under its [policy]'
-    return Problem("RR243", message, at.place, "no less than the baseline asks", hint)
+    return Problem("RR243", message, at.place, "at least the baseline's requirement", hint)

@@ -98,7 +98,7 @@ def _shape_problems(root: Node) -> Iterator[Problem]:
             if problem.code == "RR206" and problem.message.startswith("the key 'schema'"):
                 hint = f"begin the file with `schema = {POLICY_SCHEMA_VERSION}`"
                 expected = f"schema = {POLICY_SCHEMA_VERSION}"
-                yield Problem("RR204", "the policy does not say its language", problem.place, expected, hint)
+                yield Problem("RR204", "the policy has no `schema` line", problem.place, expected, hint)
             elif problem.place is None or problem.place.key != "schema":
                 yield problem
 
@@ -109,7 +109,7 @@ def _read_baseline(  # noqa: PLR0917 each is another thing
     written = str(extends.value)
     if URI_SCHEME.match(written):
         message = f"'{written}' is not a file"
-        hint = "keep the baseline in the repository: a release must not depend on what a server answers"
+        hint = "keep the baseline in the repository: a release must not depend on a server"
         problems.append(Problem("RR240", message, extends.place, "a path relative to this file", hint))
         return None
     beside = os.path.normpath(os.path.join(os.path.dirname(shown), written))  # noqa: PTH118, PTH120

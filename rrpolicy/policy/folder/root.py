@@ -125,7 +125,7 @@ class Root(Struct, frozen=True):
     def of(cls, policy: Path, given: Path | None = None) -> Root:
         """Return the root of a policy: the one given, else the top of its repository, else its own folder."""
         if given is not None and not given.is_dir():
-            raise PolicyError(Problem("RR250", f"--root: {given} is no folder"))
+            raise PolicyError(Problem("RR250", f"--root: {given} is not a folder"))
         own = policy.parent
         return cls((given or repository_root(own) or own).resolve())
 
@@ -145,5 +145,5 @@ class Root(Struct, frozen=True):
         return (
             f"'{written}' lies outside of {self.folder}, and a policy reads nothing there",
             "a file under that folder, also after links are followed",
-            "`--root DIR` names another folder; by default it is the top of the policy's git repository, else its own",
+            "`--root DIR` sets another folder; by default it is the top of the policy's git repository, else its own",
         )

@@ -230,8 +230,8 @@ def named_policy_files(paths: Iterable[Path]) -> tuple[Path, ...]:
 def _folder_policies(folder: Path) -> tuple[Path, ...]:
     found = policies_in_folder(folder)
     if not found:
-        message = f"the folder {folder} holds no policy"
-        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that holds some"))
+        message = f"the folder {folder} contains no policy"
+        raise PolicyError(Problem("RR200", message, expected="a policy file, or a folder that contains some"))
     return found
 
 
@@ -249,7 +249,7 @@ def read_document(path: Path, shown: str, root: Root | None = None) -> Node:
         raise PolicyError(Problem("RR209", f"{shown} is empty", Place(shown, 1, 1), "a policy", hint))
     policy = _POLICY.search(text) is not None
     if root is not None and not policy:
-        raise PolicyError(Problem("RR200", f"{shown} is no policy", expected="a policy file, with `schema = 1`"))
+        raise PolicyError(Problem("RR200", f"{shown} is not a policy", expected="a policy file, with `schema = 1`"))
     lines = [line.removesuffix("\r") if policy else "" for line in text.split("\n")]
     deep = _DEEP.search(text)
     if deep is not None:
@@ -292,7 +292,7 @@ def _file_content(path: Path, shown: str, root: Root | None) -> bytes:
 
 def _too_many_values(shown: str) -> Problem:
     hint = "group categories in a view of the table, and list the groups"
-    message = f"{shown} holds more than {MOST_VALUES:,} values"
+    message = f"{shown} contains more than {MOST_VALUES:,} values"
     return Problem("RR287", message, Place(shown, 1, 1), "a policy that people can read", hint)
 
 
@@ -313,7 +313,7 @@ def _decode_utf8(content: bytes, shown: str) -> str:
         before = content[: error.start]
         line = before.count(b"\n") + 1
         column = len(before.rpartition(b"\n")[2].decode(errors="replace")) + 1
-        message = f"{shown} is not UTF-8 from here on"
+        message = f"{shown} is not UTF-8 from here"
         raise PolicyError(Problem("RR201", message, Place(shown, line, column), expected, hint)) from error
 
 
@@ -324,18 +324,18 @@ def _syntax_problem(error: Exception, lines: list[str], shown: str) -> Problem:
     reason = re.sub(r" \(at [^()]*\)$", "", message)
     place = Place(shown, line, column, "", lines[line - 1] if line <= len(lines) else "")
     if re.search("overwrite a value|declare .* twice|already defined|mutate immutable", reason, re.IGNORECASE):
-        hint = "keep one of the two; a table's keys stand together under one header"
-        return Problem("RR203", f"a key stands twice: {reason}", place, "each key once", hint)
+        hint = "keep one of the two; write a table's keys under one header"
+        return Problem("RR203", f"a key appears twice: {reason}", place, "each key once", hint)
     day = _invalid_date_text(place)
     if day is not None:
         expected = "a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31"
         hint = "four digits of the year, two of the month, two of the day; no quotes"
-        return Problem("RR202", f"{day} is no day", place, expected, hint)
+        return Problem("RR202", f"{day} is not a day", place, expected, hint)
     key = re.match(r"""\s*([^\s"'=\[\]{}#][^"=\[\]{}#]*?)\s*=""", place.text)
     if key is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", key[1]):
-        hint = f'a key with other letters than A to z, digits, - and _ stands in quotes: "{key[1]}" = …'
+        hint = f'a key with other characters than A to z, digits, - and _ needs quotes: "{key[1]}" = …'
         return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
-    hint = "text stands in quotes, arrays in [ ], inline tables in { } on one line"
+    hint = "text is in quotes, arrays in [ ], inline tables in { } on one line"
     return Problem("RR202", f"not TOML: {reason}", place, hint=hint)
 
 

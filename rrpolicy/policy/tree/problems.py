@@ -158,7 +158,7 @@ def _validation_problem(group: list[_LocatedError], model: type[BaseModel]) -> P
         policy = {"policy", "mechanism"} <= {*accepted_keys(model)}
         hint = (home_table_hint(last) if policy else None) or suggest(last, known)
         if hint is None and last in accepted_keys(model):
-            hint = f"[{last}] is a table of its own: write its header first, outside of [{above}]"
+            hint = f"[{last}] is a separate table: write its header first, outside of [{above}]"
         return Problem("RR205", f"unknown key '{last}'{_table_text(above)}", node.key, choices_text(known), hint)
     told = str(error.get("ctx", {}).get("error", "")) if error["type"] in {"value_error", "assertion_error"} else ""
     if told and not told.startswith("expected "):

@@ -55,17 +55,17 @@ ADVERSARY = (
     "Knows which released record is a person's, the person's quasi-identifiers, and how often each sensitive value "
     "goes with them; reads the record's set, and everything else that is released of it."
 )
-REVEALED = "The other sensitive attributes, whose sets stand in the same record, are counted as if they were known: {}."
+REVEALED = "The other sensitive attributes, with sets in the same record, are assumed known: {}."
 OF_ONE = (
-    "distance of what a set tells of its record from the whole table, for the group and the set where it is largest"
+    "largest distance, over groups and sets, between the distribution that a set implies and that of the whole table"
 )
 UNSEEN = (
-    "the same of sets that hold all values: what the quasi-identifiers, and insensitive columns released as they are, "
-    "tell by themselves, which no set lowers"
+    "the same for sets of all values: the distance due to quasi-identifiers and unchanged insensitive columns, "
+    "which no set lowers"
 )
 LEAST = (
-    "what the variational distance is at least, whatever the groups: 1 less the share, in the whole table, of the "
-    "values of the set that holds the rarest"
+    "lower bound of the variational distance for any groups: 1 minus the share, in the whole table, of the values "
+    "of the set with the rarest value"
 )
 DIGITS = 10**6
 """Parts of 1 to which a reachable distance is rounded up."""
@@ -109,8 +109,8 @@ def supports(requirement: Requirement[TClosenessOptions], policy: Policy, axes: 
     """Refuse other axes, and subgroups by unknown attributes."""
     other = sorted({axis.kind for axis in axes if not issubclass(axis, (Identity, Sets))})
     if other:
-        return f"what a set tells is known where all else is released as it is, and {', '.join(other)} axes are not"
-    return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no group can be told")
+        return f"this needs all other columns released unchanged, and {', '.join(other)} axes are not"
+    return subgroup_obstacle(requirement, subgroup_attributes(policy), "which does not identify a group")
 
 
 def assess(requirement: Requirement[TClosenessOptions], channel: Product, original: Original) -> Finding:
@@ -150,8 +150,9 @@ def unreachable_t(requirement: Requirement[TClosenessOptions], channel: Product,
         limit = plain_number(float(options.t))
         message = (
             f"no sets of '{name}' bring the {options.distance.value} distance under {limit}: the shares "
-            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all values, which say "
-            f"nothing, leave them so; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
+            f"of a group are {fixed_number(least, 6)} from those of the whole table, and sets of all values do not "
+            f"change this"
+            f"; {int(over.sum()):,} of {len(over):,} groups with {people:,} people are over t"
         )
         hint = "coarsen the quasi-identifiers, choose a mechanism that hides them too, or raise t to that distance"
         return Problem("RR570", message, requirement.place, f"t of at least {fixed_number(least, 6)}", hint)

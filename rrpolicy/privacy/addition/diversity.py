@@ -71,9 +71,9 @@ def supports(requirement: Requirement[LDiversityOptions], policy: Policy, axes: 
     del axes
     options = requirement.options
     if options.kind is not DiversityKind.FREQUENCY:
-        return f'sets bound how often a value is named: ask for kind = "frequency", not "{options.kind.value}"'
+        return f'sets bound how often a value is listed: set kind = "frequency", not "{options.kind.value}"'
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    return subgroup_obstacle(requirement, known, "which is no quasi-identifier")
+    return subgroup_obstacle(requirement, known, "which is not a quasi-identifier")
 
 
 def assess(requirement: Requirement[LDiversityOptions], channel: Product, original: Original | int) -> Finding:

@@ -41,10 +41,10 @@ ADVERSARY = (
     "knows that a person is in the table, and the person's quasi-identifiers, and takes the sensitive values of the "
     "person's group for equally likely"
 )
-ONCE = "No value stands more than once in a group, so that every kind of l-diversity follows from a group's size."
+ONCE = "No value occurs more than once in a group, so every kind of l-diversity follows from a group's size."
 UNIFORM = "the largest chance of the true value for who takes all values of a group for equally likely"
 GROUPS = "groups into which the records are dealt"
-RESIDUES = "records that were left when the others stood in groups of l; each joined a group that lacked its value"
+RESIDUES = "records that remained after forming groups of l; each joined a group that lacked its value"
 _EXCLUDING = {"k": 1.0, "1/k": 1.0, "epsilon, record scope": inf, "epsilon, attribute scope": inf}
 """The numbers that groups leave of k and epsilon."""
 _LEAST = Fraction(1, 10**18)
@@ -79,7 +79,7 @@ def assessors() -> tuple[Assessor, ...]:
 def _obstacle(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:
     """Refuse subgroups by unknown attributes."""
     del axes
-    return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no subgroup can be told")
+    return subgroup_obstacle(requirement, subgroup_attributes(policy), "which does not identify a subgroup")
 
 
 def _attribute_obstacle(requirement: Requirement, policy: Policy, axes: Sequence[type[Axis]]) -> str | None:

@@ -63,17 +63,17 @@ if TYPE_CHECKING:
 
 MOST_FRACTIONS = 10_000_000
 """Fractions beyond which nothing is decided exactly."""
-BOUND_ONLY_NOTE = "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average."
+BOUND_ONLY_NOTE = "Groups are drawn later. The decision uses a bound on the mean over all assignments."
 PAIRING_KNOWN_NOTE = (
-    "Bounds are those of who is told, besides what is released, which values of both attributes belong to one record "
-    "of a group: that can only raise them."
+    "Bounds assume an attacker who also knows which values of both attributes belong to one record of a group. "
+    "That can only raise them."
 )
 BOUND = (
-    "Who stands with whom is drawn later: what decides is a bound that no deal exceeds on average; the simulated mean "
-    "stands beside it as an estimate."
+    "Groups are drawn later. The decision uses a bound on the mean over all assignments; the simulated mean is "
+    "reported as an estimate."
 )
 ESTIMATE = (
-    "Decided by an estimate, as the policy asks: the mean over simulated deals holds if its upper end at "
+    "Decided by an estimate, as the policy requires: the mean over simulated deals meets the limit if its upper end at "
     f"{level_percent(attribute.CONFIDENCE)} confidence, for all people together, is within the limit; the seed follows "
     "from the published description and the number of records."
 )

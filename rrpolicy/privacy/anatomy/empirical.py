@@ -57,7 +57,7 @@ ATTAINED = (
     "c_u times the expected posterior of the true value over the written groups, the largest of any people and value: "
     "what the risk of attribute disclosure came to in this draw"
 )
-UNKNOWN = "the release holds combinations that the original does not have"
+UNKNOWN = "the release contains combinations that the original does not have"
 SURE = 1 - 1e-12
 """The posterior from which a value counts as certain."""
 _CHUNK = 1 << 18

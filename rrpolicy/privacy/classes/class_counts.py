@@ -131,7 +131,7 @@ def _hash_classes(  # noqa: PLR0917 the arguments of `count_classes`
         found = _query_table(connection, f"SELECT {_hash_sql(of, salt)} AS h, o.n, o.c{people} FROM {inner}")  # noqa: S608
         if len(np.unique(_table_column(found, "h"))) == found.num_rows:
             return salt, found
-    raise RuntimeError("no hash tells the classes apart")
+    raise RuntimeError("no hash distinguishes the classes")
 
 
 def _hash_sql(parts: Sequence[str], salt: int) -> str:

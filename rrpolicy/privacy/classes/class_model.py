@@ -40,7 +40,7 @@ SensitiveAttributes: TypeAlias = Annotated[
     tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")
 ]
 NULLS = (
-    "A missing value counts as a value of its own: records that lack a quasi-identifier agree with each other in it, "
+    "A missing value counts as a separate value: records that lack a quasi-identifier agree with each other in it, "
     "and a missing sensitive value is one more sensitive value."
 )
 CLASS_ADVERSARY = (
@@ -55,7 +55,7 @@ SHARE = "largest within-class share"
 READ = "the largest share of a value in a class, which guessing the commonest value of a person's class attains"
 ALIKE = "people in whose class everybody has the same value"
 SUPPRESSED = (
-    "Records whose quasi-identifiers are all suppressed are in no class, and the requirement is not held to them."
+    "Records whose quasi-identifiers are all suppressed are in no class, and the requirement does not cover them."
 )
 
 
@@ -229,11 +229,11 @@ class ClassModel(Generic[Options]):
     def refuses(self, options: Options, policy: Policy) -> str | None:
         """Refuse a policy without quasi-identifiers, a size out of reach, and attributes that are not sensitive."""
         if self.linking and not policy.with_role(Role.QUASI_IDENTIFIER):
-            return "the policy names no quasi-identifier"
+            return "the policy declares no quasi-identifier"
         k, least = self.least_size(options), policy.source.min_rows
         if least is not None and k > least:
             return (
-                f"k = {k} is out of reach for a table of {least} records, which `min_rows` admits: ask for a k of at "
+                f"k = {k} is out of reach for a table of {least} records, which `min_rows` admits: set a k of at "
                 f"most {least}, or release more records under a larger `min_rows`"
             )
         if not self.protecting:
@@ -257,11 +257,12 @@ class ClassModel(Generic[Options]):
         drawn = sorted({axis.kind for axis in axes if not issubclass(axis, DETERMINISTIC_AXES)})
         if drawn:
             return (
-                f"{requirement.model} is of released records that agree, and who is in such a class is known only if "
-                f"nothing is randomised ({', '.join(drawn)} axes are); ask for attribute-disclosure, "
+                f"{requirement.model} limits classes of equal released records, and class membership is known "
+                f"only if nothing is randomised"
+                f" ({', '.join(drawn)} axes are); use attribute-disclosure, "
                 "identity-disclosure or pk-anonymity"
             )
-        return subgroup_obstacle(requirement, subgroup_attributes(policy), "by which no class can be told")
+        return subgroup_obstacle(requirement, subgroup_attributes(policy), "which does not identify a class")
 
     def layout(self, requirement: Requirement[Options], policy: Policy, axes: Layout) -> tuple[str, str] | None:
         """Refuse a limit that is out of reach for the number of categories of an attribute."""
@@ -271,7 +272,7 @@ class ClassModel(Generic[Options]):
             beyond = None if domain is None else self.out_of_reach(requirement.options, len(domain))
             if domain is not None and beyond is not None:
                 reason = f"{beyond[0]} is out of reach: '{name}' has {len(domain)} categories"
-                return reason, f"ask for {beyond[1]}, or leave '{name}' out of the entry's `sensitive`"
+                return reason, f"use {beyond[1]}, or leave '{name}' out of the entry's `sensitive`"
         return None
 
     def class_test(self, options: Options, column: Protected | None) -> Callable[[Histograms], Mask]:
@@ -434,7 +435,7 @@ def _limit(options: Any) -> Fraction:
 
 def _not_sensitive_reason(names: tuple[str, ...], policy: Policy) -> str | None:
     if not names:
-        return "the policy names no sensitive attribute"
+        return "the policy declares no sensitive attribute"
     for name in names:
         if name not in policy.attributes or policy.attributes[name].role is not Role.SENSITIVE:
             return f"'{name}' is not a sensitive attribute of the policy"
@@ -503,8 +504,9 @@ def population_obstacle(policy: Policy) -> str | None:
     """Return why people of a population cannot be counted; None if they can."""
     if policy.reference is None:
         return (
-            "the policy names no table of the population: state it, `[reference]` with its `uri`, or hold the release "
-            "to one with `rrpolicy check-table --reference`"
+            "the policy declares no table of the population: state it under `[reference]` with its `uri`, or test "
+            "the release with"
+            " `rrpolicy check-table --reference`"
         )
     apart = [a.name for a in policy.linking if not a.categorical]
     if apart:

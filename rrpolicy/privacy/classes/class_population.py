@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from rrpolicy.counts import Array, Ints
 
-COUNTED = "The reference table holds the whole population, everybody of the table among them, one record a person."
+COUNTED = (
+    "The reference table contains the whole population, including every person of the table, one record per person."
+)
 WEIGHED = (
-    "Estimated: the weights say how many people of the population a record stands for, by a design that does not "
-    "depend on what makes a class."
+    "Estimated: the weights give the number of people in the population that a record represents, and the sample "
+    "design does not depend on the quasi-identifiers."
 )
 SAMPLED = "Estimated: everybody of the population was as likely to be in the table, whatever makes their class."
 

@@ -143,7 +143,7 @@ class ValueDistance(StrEnum):
     def lacks(self, column: Protected) -> tuple[str, str] | None:
         """Return the missing property of a column, and a hint; None if it has all."""
         if self.needs == "order" and not column.ordered:
-            return f"the values of '{column.name}' have no order", 'say `scale = "ordinal"` if they have'
+            return f"the values of '{column.name}' have no order", 'set `scale = "ordinal"` if they have'
         if self.needs == "hierarchy" and column.hierarchy is None:
             return f"'{column.name}' has no hierarchy", "name one under `hierarchy`"
         return None

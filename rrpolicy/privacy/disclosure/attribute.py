@@ -60,18 +60,19 @@ CHUNK = 2**22
 MOST_VALUES = 60
 """Sensitive values beyond which no rows by value are shown."""
 OTHERS_KNOWN = " (the other sensitive values known)"
-RISK = "the largest chance that the record he draws has the person's own combination and that he reads its true value"
+RISK = "largest probability that the attacker draws a record with the person's own combination and reads its true value"
 SUCCESS = (
-    "the largest chance that the value he reads is the true one, whichever record he drew: the risk is a part of it, "
-    "and a stricter limit of the risk may raise it"
+    "largest probability that the value read is the true one, from any drawn record; it includes the risk, and a "
+    "stricter limit of the risk may raise it"
+    ""
 )
 GROUP_INFERENCE = (
-    "the largest share of a value in a group, which guessing by the table attains; it is what analysts want to learn, "
-    "and no release lowers it that tells them"
+    "the largest share of a value in a group, which is the success rate of guessing from the table; analysts want "
+    "to learn it, and no useful release lowers it"
 )
 POSTERIOR = "the largest chance that the record behind a released one is the one that it points to most"
-EXCLUDED = "pairs of group and value that do not occur: who knows the table excludes them with certainty"
-HOMOGENEOUS = "groups in which everybody has the same value: what is done to that value alone does not help them"
+EXCLUDED = "group-value combinations with zero count: an attacker who knows the table excludes them with certainty"
+HOMOGENEOUS = "groups in which everybody has the same value: randomising that value alone does not protect them"
 HOMOGENEOUS_PEOPLE = "people whose value follows from their group"
 CHANCES = frozenset({SUCCESS, GROUP_INFERENCE, POSTERIOR})
 """Those that are a chance that an attacker reads a person's value."""

@@ -30,7 +30,7 @@ READER = (
 )
 GUESSER = (
     "knows a person's quasi-identifiers, the shares of the sensitive values among people with the same ones, how "
-    "values are randomised, and which released record is the person's; names the value that is then the likeliest"
+    "values are randomised, and which released record is the person's; guesses the most probable value"
 )
 GAINER = GUESSER + ": how much more often he is right than by naming the commonest value of the group unseen"
 ONE_EVENT_NOTE = (
@@ -98,13 +98,14 @@ class AttributeDisclosureOptions(BaseModel):
     thresholds: Annotated[dict[str, Rational], Field(description="the largest risk by sensitive value")] = {}
     sensitive: Annotated[tuple[str, ...], Field(description="attributes to protect; default: every sensitive one")] = ()
     known_sensitive: Annotated[
-        bool, Field(description="hold also if the attacker knows the other sensitive attributes")
+        bool, Field(description="require the limit also against an attacker who knows the other sensitive attributes")
     ] = False
     decided_by: Annotated[
         Literal["bound", "estimate"],
         Field(
-            description="what is held against the limit: a certain bound, or, where there is one (groups of `anatomy`),"
-            f" the upper end at {level_percent(CONFIDENCE)} confidence of an estimate, which is weaker"
+            description="the value compared with the limit: a certain bound, or, for groups of `anatomy`, the "
+            "upper end at"
+            f" {level_percent(CONFIDENCE)} confidence of an estimate, which is weaker"
         ),
     ] = "bound"
 
@@ -116,7 +117,7 @@ class AttributeDisclosureOptions(BaseModel):
         if any(not 0 < t <= 1 for t in given):
             raise ValueError("a threshold lies over 0 and is at most 1")
         if self.measure.guessed and (self.threshold is None or self.thresholds):
-            raise ValueError(f'"{self.measure}" is one number for all values of a group: `threshold`, no `thresholds`')
+            raise ValueError(f'"{self.measure}" is one number for all values of a group: use `threshold`')
         if self.measure.guessed and self.threshold == 1:
             raise ValueError(f'no chance exceeds 1: "{self.measure}" at most 1 limits nothing')
         if self.measure is not LimitKind.RISK and self.decided_by == "estimate":

@@ -80,7 +80,7 @@ class _InferenceGradients:
         size = evidence.joint.shape[1]
         wide = prod(axis_width(axis) for axis in evidence.axes) * size > SLAB
         if wide or not isinstance(evidence.sensitive, Transition):
-            what = "its domain is too wide" if wide else "its axis tells no matrix"
+            what = "its domain is too wide" if wide else "its axis has no matrix"
             raise RequirementError(
                 Problem(
                     "RR511",

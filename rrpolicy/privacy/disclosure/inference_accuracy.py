@@ -29,13 +29,14 @@ if TYPE_CHECKING:
 MOST_CELLS = 2**27
 """Released cells beyond which the worst posterior, a maximum over all of them, is left out."""
 POSTERIOR = (
-    "how sure of a record's own value its set can make somebody who knows how often each value goes with these "
-    "quasi-identifiers: c_u / (c_u + the l-1 smallest other c); who compares the sets of a whole group with its exact "
-    "counts can be surer, and certain where no more sets hold a value than people have it"
+    "highest probability of a record's own value, given its set, for an attacker who knows the frequency of each "
+    "value with these quasi-identifiers: c_u / (c_u + the l-1 smallest other c). An attacker who compares "
+    "the sets of a whole group with its exact counts can be surer, and certain if no more sets "
+    "contain a value than people have it"
 )
 CERTAIN = (
     "people whose value may be certain for an attacker who knows which record is theirs and how many people of their "
-    "group have each value in the original table: l-1 values occur nowhere in the group, and the set may hold these"
+    "group have each value in the original table: l-1 values occur nowhere in the group, and the set may contain these"
 )
 
 

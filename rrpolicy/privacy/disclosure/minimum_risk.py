@@ -128,7 +128,7 @@ def _guess_floor(held: BestGuesses, whole: BestGuesses) -> MinimumRisk:
     hints = ["coarsen a domain: fewer categories or wider bins make larger groups, and more even ones"]
     if held.told.beside:
         names = ", ".join(f"'{name}'" for name in held.told.beside)
-        hints.insert(0, f"leave out of the release what stands in the same record and counts as read: {names}")
+        hints.insert(0, f"leave out columns of the same record that are assumed known: {names}")
     if achieved < 1:
         hints.append(f"raise the threshold to {plain_number(achieved)}: `threshold = {attainable_limit(achieved)}`")
     if not held.gain:
@@ -155,7 +155,7 @@ def linking_minimum(
     over = low.over() | ((low.link > float(limit) * (1 - NEAR_LIMIT)) & half.over())
     if low.percentile is not None and not low.mean_over():
         over = np.zeros(len(over), dtype=bool)
-    among = f"ask for 1/{records} or more: among {records:,} people everybody is drawn with that chance"
+    among = f"set 1/{records} or more: among {records:,} people every person is drawn with that probability"
     hints = _reduction_hints(channel, low.evidence.names, achieved, best, limit)
     return MinimumRisk(
         of=low.quantity,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
 
 OTHER_VALUES = "the others"
-SUBGROUP = "people whom the entry speaks of; it holds of an empty subgroup"
+SUBGROUP = "people whom the entry covers; it is met for an empty subgroup"
 PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"
 BINS = 20
 FAR = 4
@@ -237,7 +237,7 @@ def subgroup_mask(
 def unhidden_assumption(revealed: Iterable[str]) -> tuple[str, ...]:
     """Return the assumption that some attributes are released unmodified, which gives upper bounds."""
     names = ", ".join(f"'{name}'" for name in revealed)
-    return (f"Taken to be released as they are, which can only raise what is achieved: {names}.",) if names else ()
+    return (f"Assumed to be released unchanged, which can only raise the achieved value: {names}.",) if names else ()
 
 
 def subgroup_size(requirement: Requirement, people: int) -> tuple[Companion, ...]:

@@ -79,7 +79,7 @@ class ScopeLoss(Struct, frozen=True):
         names = [c.attribute for c in self.unlinkable]
         those = f"{_quoted_list(names)}, {'which is' if len(names) == 1 else 'which are'} assumed unlinkable"
         return (
-            f"{made} No part of it: {those} and released unchanged; any two values of such a column are told apart "
+            f"{made} No part of it: {those} and released unchanged; any two values of such a column are distinguished "
             "with certainty."
         )
 
@@ -100,8 +100,8 @@ class ScopeLoss(Struct, frozen=True):
         if self.max_records == 1:
             return ""
         return (
-            f" A unit has up to {self.max_records} records, which he links with each other; what is said holds of all "
-            "of them together."
+            f" A unit has up to {self.max_records} records, which the attacker links with each other; the "
+            f"guarantee covers all of them together."
         )
 
     @property
@@ -115,7 +115,7 @@ class ScopeLoss(Struct, frozen=True):
         if not self.unchanged:
             return ""
         names = _quoted_list(self.unchanged)
-        return f" Released unchanged and taken to be known: {names}; nothing hides a person whose value is rare there."
+        return f" Released unchanged and assumed known: {names}; a person with a rare value there is not hidden."
 
 
 def scope_loss(channel: Product, max_records: int = 1) -> ScopeLoss:
@@ -256,8 +256,9 @@ def unbounded_reason(policy: Policy, axes: Sequence[type[Axis]], *, record: bool
     """
     if any(issubclass(axis, Recode) for axis in axes):
         return (
-            "generalised values are not randomised: people of two groups are told apart with certainty, which gives "
-            "k = 1 and an infinite epsilon; randomise the quasi-identifiers instead, or ask for something of classes"
+            "generalised values are not randomised: people of two groups are distinguished with certainty, which gives "
+            "k = 1 and an infinite epsilon; randomise the quasi-identifiers instead, or use a model of "
+            "equivalence classes"
         )
     options = policy.mechanism.options
     blocks = getattr(options, "blocks", None) or {}

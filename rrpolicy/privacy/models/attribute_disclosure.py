@@ -33,8 +33,9 @@ ANOTHER_RECORD = (
     "one (`value read correctly`) also follows from the original table, and is not limited."
 )
 COMMONEST = (
-    "Guessing the commonest value of a group: who knows or reconstructs the shares of the whole table does "
-    "(`largest within-group share`), and no release lowers that."
+    "Guessing the commonest value of a group, from known or reconstructed shares of the whole table (`largest "
+    "within-group share`): no release lowers that."
+    ""
 )
 KNOWN_ELSEWHERE = "Knowledge from elsewhere, beyond the quasi-identifiers."
 LIKELIEST = "Naming the likeliest value, in place of reading one off a record drawn: `best-guess` limits that."
@@ -115,7 +116,7 @@ class AttributeDisclosure:
         """Refuse attributes that are not sensitive, and thresholds of values that do not exist."""
         sensitive = Requirement(NAME, options).protects(policy)
         if not sensitive:
-            return "the policy names no sensitive attribute"
+            return "the policy declares no sensitive attribute"
         for name in sensitive:
             if name not in policy.attributes or policy.attributes[name].role is not Role.SENSITIVE:
                 return f"'{name}' is not a sensitive attribute of the policy"
@@ -124,7 +125,7 @@ class AttributeDisclosure:
             known = {str(value) for domain in domains for value in domain or ()}
             for value in options.thresholds:
                 if value not in known:
-                    return f"`thresholds` names '{value}', which is no category of {', '.join(sensitive)}"
+                    return f"`thresholds` contains '{value}', which is not a category of {', '.join(sensitive)}"
         return None
 
     def compare(self, old: AttributeDisclosureOptions, new: AttributeDisclosureOptions) -> Order:
@@ -160,11 +161,17 @@ def subgroup_problem(requirement: Requirement[AttributeDisclosureOptions], polic
     for name in requirement.where:
         role = policy.attributes[name].role
         if role is Role.SENSITIVE and requirement.options.measure.guessed:
-            return f"`where` names the sensitive '{name}', of which the best guess in a group is not told apart"
+            return (
+                f"`where` contains the sensitive '{name}', for which the best guess in a group cannot be computed "
+                f"separately"
+            )
         if role is Role.SENSITIVE and protected != (name,):
-            return f"`where` names the sensitive '{name}', which an entry can do only if it protects that one alone"
+            return (
+                f"`where` contains the sensitive '{name}', which is allowed only if the entry protects that "
+                f"attribute alone"
+            )
         if role not in {Role.SENSITIVE, Role.QUASI_IDENTIFIER}:
-            return f"`where` names '{name}', which is neither quasi-identifier nor sensitive"
+            return f"`where` contains '{name}', which is neither quasi-identifier nor sensitive"
     return None
 
 
@@ -185,26 +192,28 @@ def _axis_problem(measure: LimitKind, policy: Policy, axes: Layout, sensitive: s
     """
     own = next((axis for axis in axes if sensitive in axis[0]), None)
     if own is None:
-        return f"'{sensitive}' is released without categories, of which the risk speaks", "give it a domain, or bins"
+        return f"'{sensitive}' is released without categories, which the risk needs", "give it a domain, or bins"
     attributes, kind = own
     if len(attributes) == 1:
         unknown = measure.guessed and not lists_values(kind) and not hasattr(kind, "best_guess")
         return (
-            (f"'{kind.kind}' axes do not tell how often the best guess is right", "limit the risk") if unknown else None
+            (f"'{kind.kind}' axes do not report how often the best guess is right", "limit the risk")
+            if unknown
+            else None
         )
     others = ", ".join(f"'{name}'" for name in attributes if name != sensitive)
     together = f"'{sensitive}' is randomised together with {others}"
     apart = f"randomise '{sensitive}' by itself"
     if measure.guessed:
-        return f"{together}; its best guess is told on an axis of its own", f"{apart}, or limit the risk"
+        return f"{together}; its best guess needs a separate axis", f"{apart}, or limit the risk"
     if measure is LimitKind.CORRECT_READING and lists_values(kind):
-        reason = f"one matrix randomises '{sensitive}' with others: what is read is limited on an axis of its own"
+        reason = f"one matrix randomises '{sensitive}' with others: the limit needs a separate axis"
         return reason, f"{apart}, or limit the risk"
     known = all(policy.attributes[name].role is Role.SENSITIVE for name in attributes)
     if known and (hasattr(kind, "expected_ratio") or lists_values(kind)):
         return None
     return (
-        f"{together}; the risk needs it on an axis of its own",
+        f"{together}; the risk needs a separate axis for it",
         f"{apart}, or leave it out of the entry's `sensitive`",
     )
 
@@ -224,7 +233,7 @@ def _refuse_certain_guess(
 
 def certain_guess_reason(sensitive: str) -> str:
     """Return why the best guess of an unmodified attribute has a probability of 1."""
-    return f"'{sensitive}' is released as it is: who knows which record is a person's reads it, a best guess of 1"
+    return f"'{sensitive}' is released unchanged: an attacker who knows the person's record reads it, a best guess of 1"
 
 
 def _disclosure_functions(requirement: Requirement[AttributeDisclosureOptions]) -> DisclosureFunctions:

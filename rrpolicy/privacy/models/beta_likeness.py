@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Mask
 
 RARER_VALUES = (
-    "What a class tells by values that are rarer in it than in the release, or absent: delta-disclosure limits that."
+    "Inference from values that are rarer in a class than in the release, or absent: delta-disclosure limits that."
 )
 
 

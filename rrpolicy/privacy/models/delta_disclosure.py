@@ -51,7 +51,7 @@ class DeltaDisclosureOptions(ClassOptions):
 
     delta: Annotated[PositiveLimit, Field(description="|log2(q/p)| of each value's shares stays under it; over 0")]
     values: Annotated[
-        ComparedValues, Field(description="all that the release holds, or those that occur in a class alone")
+        ComparedValues, Field(description="all values in the release, or only those that occur in a class")
     ] = ComparedValues.ALL
     sensitive: SensitiveAttributes = ()
 

@@ -48,11 +48,9 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
 
-HIDDEN = (
-    "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."
-)
+HIDDEN = "Records whose quasi-identifiers are all suppressed form one more class, which the requirement covers as well."
 ABSENT = "people of the population whose class the table lacks"
-LEAST = "least probability that somebody of the population is in the table"
+LEAST = "least probability that a person of the population is in the table"
 
 
 class DeltaPresenceOptions(ClassOptions):
@@ -63,8 +61,8 @@ class DeltaPresenceOptions(ClassOptions):
         min: the least such probability.
     """
 
-    max: Annotated[Rational, Field(description="the largest probability that somebody is in the table, in [0, 1]")]
-    min: Annotated[Rational, Field(description="the least probability that somebody is in the table, in [0, 1]")] = (
+    max: Annotated[Rational, Field(description="the largest probability that a person is in the table, in [0, 1]")]
+    min: Annotated[Rational, Field(description="the least probability that a person is in the table, in [0, 1]")] = (
         Fraction(0)
     )
 
@@ -86,13 +84,13 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     name = "delta-presence"
     options = DeltaPresenceOptions
     not_covered = (
-        "Which record is whose, and what it says: k-anonymity and l-diversity limit that.",
+        "Linking a person to a record, and learning its values: k-anonymity and l-diversity limit that.",
         "Attackers who know another population than the reference table.",
         *EVERY_MODEL,
     )
     reference = "Nergiz, Atzori, Clifton 2007"
     example = "max = 0.5"
-    words = ModelWording("presence", "largest probability that somebody of the population is in the table")
+    words = ModelWording("presence", "largest probability that a person of the population is in the table")
     asks = "max"
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})
     counted = True
@@ -107,8 +105,9 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
         """Return the guarantee in plain words."""
         least = f" or below {percent_rounded_up(options.min)}" if options.min else ""
         return (
-            "Presence: nobody who has a list of the population says of a person on it that they are in the table with "
-            f"a probability above {percent_rounded_up(options.max)}{least}."
+            "Presence: an attacker with a list of the population concludes that a listed person is in the table "
+            "with a probability of at most"
+            f" {percent_rounded_up(options.max)}{least}."
         )
 
     def strength(self, options: DeltaPresenceOptions) -> tuple[Fraction | int, ...]:
@@ -124,7 +123,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     ) -> str | None:
         """Refuse a policy without a population, and `min` for a subgroup."""
         if requirement.where and requirement.options.min > 0:
-            return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
+            return "`min` also covers people whose class is not in the table, and `where` does not identify these"
         return super().supports(requirement, policy, axes) or population_obstacle(policy)
 
     def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:

@@ -23,10 +23,11 @@ class IdentityDisclosure:
     options = IdentityDisclosureOptions
     not_covered = (
         (
-            "Attackers who know everybody's original values: in tiny tables they link better than the one whom "
-            "`identity-disclosure` speaks of, who knows one person's and the expected shares. 1/k limits them all."
+            "Attackers who know all original values: in tiny tables they link better than the attacker of "
+            "`identity-disclosure`, who knows one person's values and the expected shares. 1/k limits all "
+            "of them."
         ),
-        "What a record tells once it is found: that is attribute disclosure.",
+        "Values of a record once it is found: that is attribute disclosure.",
         MORE_RECORDS,
         *EVERY_MODEL,
     )
@@ -52,7 +53,7 @@ class IdentityDisclosure:
 
     def refuses(self, options: IdentityDisclosureOptions, policy: Policy) -> str | None:  # noqa: ARG002
         """Refuse a policy without quasi-identifiers."""
-        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy declares no quasi-identifier"
 
     def compare(self, old: IdentityDisclosureOptions, new: IdentityDisclosureOptions) -> Order:
         """Compare thresholds; different percentiles are incomparable."""
@@ -68,7 +69,7 @@ class IdentityDisclosure:
 def _subgroup_problem(requirement: Requirement[IdentityDisclosureOptions], policy: Policy) -> str | None:
     """Refuse subgroups by unknown attributes."""
     known = {a.name for a in policy.with_role(Role.QUASI_IDENTIFIER)}
-    return subgroup_obstacle(requirement, known, "which is no quasi-identifier")
+    return subgroup_obstacle(requirement, known, "which is not a quasi-identifier")
 
 
 def _disclosure_functions(requirement: Requirement[IdentityDisclosureOptions]) -> DisclosureFunctions:

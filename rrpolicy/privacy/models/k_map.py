@@ -55,7 +55,8 @@ class KMapOptions(ClassOptions):
         Rational | None, Field(description="the share of the population that is in the table, in (0, 1]")
     ] = None
     decided_by: Annotated[
-        Literal["bound", "estimate"], Field(description="what decides: only what is certain, or an estimate too")
+        Literal["bound", "estimate"],
+        Field(description="the basis of the decision: certain bounds only, or an estimate as well"),
     ] = "bound"
 
     @model_validator(mode="after")
@@ -125,10 +126,10 @@ class KMap(ClassModel[KMapOptions]):
         """Refuse a policy without a population, and a fraction without an estimate that decides."""
         refused = super().supports(requirement, policy, axes)
         if requirement.options.needs_reference:
-            other = '; or say `sampling_fraction` and `decided_by = "estimate"`'
+            other = '; or set `sampling_fraction` and `decided_by = "estimate"`'
             return refused or (f"{why}{other}" if (why := population_obstacle(policy)) is not None else None)
         if refused is None and requirement.options.decided_by != "estimate":
-            return 'a sampling fraction gives an estimate, which decides only beside `decided_by = "estimate"`'
+            return 'a sampling fraction gives an estimate, which decides only with `decided_by = "estimate"`'
         return refused
 
     def find(

@@ -70,7 +70,7 @@ MEANINGS = {
     "many times",
     DiversityKind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same "
     "entropy",
-    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it holds for every greater c",
+    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it is met for every greater c",
 }
 
 
@@ -84,7 +84,7 @@ class LDiversityOptions(ClassOptions):
         sensitive: the attributes to protect, each by itself; by default every sensitive one.
     """
 
-    kind: Annotated[DiversityKind, Field(description="what is asked of the sensitive values of an equivalence class")]
+    kind: Annotated[DiversityKind, Field(description="the condition on the sensitive values of an equivalence class")]
     l: Annotated[Rational, Field(description="how many values, 1 at least; whole for `distinct` and `recursive`")]
     c: Annotated[Rational | None, Field(description="of `recursive`: r_1 < c (r_l + … + r_m)")] = None
     sensitive: SensitiveAttributes = ()
@@ -159,10 +159,10 @@ class LDiversity(ClassModel[LDiversityOptions]):
             "frequent ones",
             DiversityKind.FREQUENCY: f"no sensitive value has a share above {percent_rounded_up(1 / options.l)}",
             DiversityKind.RECURSIVE: "the commonest sensitive value has less than "
-            f"{figure(float(options.c or 0))} times the records of all values from the {options.l}-th on together",
+            f"{figure(float(options.c or 0))} times the records of the {options.l}-th and all rarer values together",
         }[options.kind]
         of = attribute_phrase(options.sensitive)
-        return f"Guessing the value: in each group that agrees in the quasi-identifiers, {holds}{of}."
+        return f"Guessing the value: in each group with equal quasi-identifiers, {holds}{of}."
 
     def wording(self, options: LDiversityOptions) -> ModelWording:
         """Return the words for a kind."""

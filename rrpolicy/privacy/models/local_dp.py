@@ -38,12 +38,13 @@ if TYPE_CHECKING:
 
 ADVERSARY = {
     "record": (
-        "Knows all transition matrices, the whole release and everybody else's record; tries to tell any two values of "
-        "one person's record apart."
+        "Knows all transition matrices, the whole release and everybody else's record; tries to distinguish any "
+        "two values of "
+        "one person's record."
     ),
     "attribute": (
         "Knows all transition matrices, the whole release, everybody else's record and what is released unchanged of "
-        "one person; tries to tell any two values of this person's randomised attributes apart."
+        "one person; tries to distinguish any two values of this person's randomised attributes."
     ),
 }
 _OVERFLOW = 700
@@ -95,7 +96,7 @@ class LocalDP:
         MORE_RECORDS,
         "Other releases of the same people: their epsilons add up, and this epsilon is of one release alone.",
         (
-            "What the description tells by itself, where it is derived from this table, and that there is a release: "
+            "Disclosure by a description that is derived from this table, and by the existence of the release: "
             "epsilon is then marked conditional. An attacker who knows all other records may exclude candidates with "
             "certainty."
         ),

@@ -71,17 +71,17 @@ class PkAnonymity:
     options = PkAnonymityOptions
     not_covered = (
         (
-            "What a released value says of the person behind it: pk-anonymity limits the chance of finding somebody's "
-            "record, not what the record then tells."
+            "Inference from a released value: pk-anonymity limits the probability of finding a person's record, "
+            "not what the record then reveals."
         ),
         MORE_RECORDS,
         (
-            "Other releases of the same people: who links their records multiplies the ratios that k is made of, and "
-            "may tell with certainty of a person who is in one table and not in the other."
+            "Other releases of the same people: linking their records multiplies the ratios in k, and may "
+            "identify with certainty a person who is in only one of the tables."
         ),
         (
-            "What the published parameters tell of a value: k holds whatever they were chosen from, as its attacker "
-            "knows all original records anyway; an epsilon of the same release does not."
+            "Disclosure by the published parameters: k does not depend on their choice, as its attacker knows all "
+            "original records; an epsilon of the same release does."
         ),
         GROUP_KNOWLEDGE_NOTE,
     )
@@ -105,7 +105,7 @@ class PkAnonymity:
             return None
         return (
             f"k = {exact(options.k)} is out of reach for a table of {least} records, which `min_rows` admits: "
-            f"ask for a k below {least}, or release more records under a larger `min_rows`"
+            f"set a k below {least}, or release more records under a larger `min_rows`"
         )
 
     def compare(self, old: PkAnonymityOptions, new: PkAnonymityOptions) -> Order:
@@ -119,7 +119,7 @@ class PkAnonymity:
             "Ikarashi, Kikuchi, Chida, Takahashi 2014: k = 1 + (N-1) prod_a min cross ratio",
             assess,
             units=Basis.ORIGINAL,
-            everybody="k speaks of every record of the table; it cannot be limited to a subgroup",
+            everybody="k covers every record of the table; it cannot be limited to a subgroup",
             record=lambda _: True,
             words=lambda requirement: self.describe(requirement.options),
             cap=_epsilon_cap,

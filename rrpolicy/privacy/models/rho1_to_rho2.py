@@ -86,7 +86,7 @@ class Rho1ToRho2:
             "already known before."
         ),
         (
-            "What the description tells by itself, where it is derived from this table, and that there is a release: "
+            "Disclosure by a description that is derived from this table, and by the existence of the release: "
             "the bound on rho2 is then marked conditional. An attacker who knows all other records may exclude "
             "candidates with certainty."
         ),
@@ -123,7 +123,7 @@ class Rho1ToRho2:
                 self.name,
                 "Evfimievski, Gehrke, Srikant 2003, statement 1: gamma <= rho2 (1 - rho1)/(rho1 (1 - rho2))",
                 assess,
-                "it holds for all priors, and so for all people; it cannot be limited to a subgroup",
+                "it covers all priors, and so all people; it cannot be limited to a subgroup",
                 self.describe,
                 lambda requirement: math.log(requirement.options.amplification) / requirement.max_records,
             ),

@@ -35,7 +35,7 @@ REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"
 UNIQUES = "Skinner, Elliot 2002"
 PROSECUTOR_ADVERSARY = "Knows that the person is in the table, and everything that makes a class."
-MARKETER_ADVERSARY = "Links every record of the table to somebody of the population, and is content with a share."
+MARKETER_ADVERSARY = "Links every record of the table to a person of the population; a share of right links suffices."
 
 
 def class_size_findings(classes: Classes) -> Iterator[Finding]:

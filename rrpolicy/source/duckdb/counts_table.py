@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MULTIPLICITY_COLUMN = identifier(MULTIPLICITY)
 MAX_COUNTED_RECORDS = 10**10
-WHOLE = "whole numbers from 0 on, the records that each row stands for"
+WHOLE = "whole numbers of at least 0: the records that each row represents"
 
 
 class CountsRelation(Struct, frozen=True):
@@ -41,7 +41,7 @@ def read_counts_relation(
     stored = next((c for c in columns if c.name == multiplicity), None)
     if stored is None:
         known = ", ".join(f"'{c.name}'" for c in columns[:20])
-        message = f"{name}: there is no column '{multiplicity}' that says how often each row stands"
+        message = f"{name}: there is no column '{multiplicity}' with the number of records of each row"
         hint = "name the column of the counts, or leave it out (`multiplicity`, counts:COLUMN:) for a table of records"
         raise DataError(Problem("RR347", message, expected=f"one of {known}", hint=hint))
     if stored.family not in {TypeFamily.INTEGER, TypeFamily.REAL}:
@@ -60,7 +60,7 @@ def read_counts_relation(
     faulty = [f"{_row_count_text(count)} {what}" for what, count in zip(wrong, found, strict=True) if count]
     if faulty:
         message = f"{name}: {'; '.join(faulty)} in '{multiplicity}'"
-        raise DataError(Problem("RR348", message, expected=WHOLE, hint="mend the statement that counted"))
+        raise DataError(Problem("RR348", message, expected=WHOLE, hint="correct the statement that counted"))
     check_countable(name, records)
     kept = [c for c in columns if c is not stored]
     names = "".join(f"{identifier(c.name)}, " for c in kept)

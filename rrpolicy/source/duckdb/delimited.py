@@ -189,10 +189,12 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
         )
     if settings.delimiter is None and file.parts(";") > len(names):
         message = f"{shown_name(path)}: fields are parted by semicolons"
-        hint = 'say so: `delimiter = ";"` under [source.csv]; `rrpolicy init` finds it out'
+        hint = 'declare it: `delimiter = ";"` under [source.csv]; `rrpolicy init` detects it'
         raise DataError(Problem("RR303", message, expected="commas, or tabs in a .tsv file", hint=hint))
     if settings.delimiter not in {None, ","} and len(names) == 1 and file.parts(",") > 1:
-        message = f"{shown_name(path)}: fields are parted by commas, and [source.csv] says {settings.delimiter!r}"
+        message = (
+            f"{shown_name(path)}: fields are separated by commas, and [source.csv] declares {settings.delimiter!r}"
+        )
         hint = "write it as the policy's own table is written, or as Parquet, which is read without [source.csv]"
         raise DataError(Problem("RR303", message, expected=f"{settings.delimiter!r} between fields", hint=hint))
     if len(names) != width:
@@ -203,7 +205,9 @@ def csv_header(path: str, file: CsvTextFile, settings: CsvSettings) -> tuple[str
 def header_width_error(name: str, names: int, width: int) -> DataError:
     """Return RR308 for a header with another number of fields than the records below it."""
     message = f"{name}: the header has {names} field{'s' * (names != 1)} and the first record {width}"
-    hint = "mend the first line, such as a comma too many at its end; `skip` under [source.csv] is for lines above it"
+    hint = (
+        "correct the first line, such as a comma too many at its end; `skip` under [source.csv] is for lines above it"
+    )
     return DataError(Problem("RR308", message, expected="a name for each field of a record", hint=hint))
 
 
@@ -281,5 +285,5 @@ def check_record_count(path: str, file: CsvTextFile, records: int) -> None:
     if there != records:
         counted = f"{there:,} records" if there >= 0 else "other records"
         message = f"{shown_name(path)}: the engine read {records:,} records, and counting finds {counted}"
-        hint = "shorten records of many million characters, mend quotes, or write the table as Parquet"
+        hint = "shorten records of many million characters, correct quotes, or write the table as Parquet"
         raise DataError(Problem("RR326", message, expected="every record of the file", hint=hint))

@@ -225,14 +225,14 @@ def category_type_error(attribute: Attribute, column: StoredColumn, value: Value
         return DataError(text_among_numbers_problem(attribute, column))
     else:
         hint = "write the domain in the column's type, or read the column through a view that casts it"
-    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain holds {spoken}"
-    expected = f"categories that a {column.type} column can hold"
+    message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), its domain contains {spoken}"
+    expected = f"categories of the type {column.type}"
     return DataError(Problem("RR312", message, attribute.place, expected, hint))
 
 
 def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Problem:
     """Return RR312 for a column of numbers that is read as text because some values are not numbers."""
-    records = "1 record holds" if column.odd == 1 else f"{column.odd:,} records hold"
+    records = "1 record contains" if column.odd == 1 else f"{column.odd:,} records contain"
     hints = []
     if column.other_mark:
         mark, spoken = (".", "point") if column.comma else (",", "comma")
@@ -242,9 +242,9 @@ def text_among_numbers_problem(attribute: Attribute, column: StoredColumn) -> Pr
         hints.append(f'write the domain as text if these are codes that begin with a 0: domain = ["0{number}", …]')
     elif column.odd > column.other_mark:
         own = attribute.missing
-        where = "or under [source]" if own is None else "which stand in place of those under [source]"
+        where = "or under [source]" if own is None else "which replace those under [source]"
         codes = ", ".join(map(toml_value, (*(own or ()), "NA")))
-        hints.append(f"name the codes that stand for no value: `missing = [{codes}]` of '{attribute.name}' {where}")
+        hints.append(f"list the codes of missing values: `missing = [{codes}]` of '{attribute.name}' {where}")
     message = f"{records} text that spells no number in '{attribute.name}', so the column is text"
     return Problem("RR312", message, attribute.place, "a column of numbers", "; ".join(hints))
 
@@ -282,8 +282,8 @@ def _binning_problem(attribute: Attribute, column: StoredColumn, *, moments: boo
     message = f"the column of '{attribute.name}' is {column.type} ({column.family.value}), bins need {needed}"
     expected, hint = f"a column of {needed}", "read the column through a view that casts it"
     if moments and column.family is TypeFamily.MOMENT:
-        message = f"an edge of '{attribute.name}' is no value of its column, which is {column.type}"
-        expected, hint = "edges that the column can hold", f"write edges such as {_EDGES.get(column.type, _EDGES[''])}"
+        message = f"an edge of '{attribute.name}' is not a value of its column, which is {column.type}"
+        expected, hint = "edges of the column's type", f"write edges such as {_EDGES.get(column.type, _EDGES[''])}"
     elif moments and column.type == ZONED:
         local = f"{identifier(column.name)} AT TIME ZONE 'UTC'"
         hint = f"read it through a view, or write the table again, with the time of one zone: `{local}`"
@@ -309,7 +309,7 @@ def released_column_type(attribute: Attribute, column: StoredColumn) -> str:
     """Return the engine type of an attribute's released values; see `Snapshot.released_type`."""
     if not attribute.categorical:
         if column.family is TypeFamily.OTHER:
-            message = f"the column of '{attribute.name}' is {column.type}, which cannot be released as it is"
+            message = f"the column of '{attribute.name}' is {column.type}, which cannot be released unchanged"
             expected = "text, numbers, true or false, dates or times"
             hint = "give it a dropped role, or turn it into one of these in a view"
             raise DataError(Problem("RR321", message, attribute.place, expected, hint))

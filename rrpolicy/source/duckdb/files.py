@@ -135,9 +135,7 @@ class _BoundedGlob:
             for entry in entries:
                 self._looked += 1
                 if self._looked > _MOST_ENTRIES:
-                    raise _too_many_error(
-                        self._pattern, f"more than {_MOST_ENTRIES:,} names would have to be looked at"
-                    )
+                    raise _too_many_error(self._pattern, f"more than {_MOST_ENTRIES:,} names would have to be read")
                 hidden = entry.name.startswith(".") and not part.startswith(".")
                 if not hidden and fnmatch.fnmatchcase(entry.name, part):
                     yield entry.path

@@ -84,9 +84,9 @@ def find_table(connection: duckdb.DuckDBPyConnection, name: str, table: str | No
 def _missing_table_error(name: str, table: str | None, names: list[str]) -> DataError:
     hint: str | None = "name one as `table` in [source]"
     if table is None:
-        message = f"{name}: the policy does not say which of its {len(names)} tables and views"
+        message = f"{name}: the policy does not declare which of its {len(names)} tables and views"
     else:
-        message = f"{name}: there is no table or view '{table}'"
+        message = f"{name}: there is not a table or view '{table}'"
         close = difflib.get_close_matches(table, names, n=3)
         hint = f"did you mean {' or '.join(repr(n) for n in close)}?" if close else None
     return DataError(Problem("RR306", message, expected=", ".join(names[:20]) or "a table", hint=hint))

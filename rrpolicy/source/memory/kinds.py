@@ -60,10 +60,10 @@ def table_kind(table: Any) -> str:
     if _LAZY in names or not hasattr(table, "__arrow_c_stream__"):
         hint = "call its `collect()`" if _LAZY in names else None
         expected = "a path or uri, a pandas or polars DataFrame, an Arrow table, or a DuckDB relation"
-        raise PolicyError(Problem("RR250", f"a {type(table).__name__} is no table", expected=expected, hint=hint))
+        raise PolicyError(Problem("RR250", f"a {type(table).__name__} is not a table", expected=expected, hint=hint))
     if hasattr(table, "read_next_batch") or hasattr(table, "__next__"):
         message = f"a {type(table).__name__} can be read only once"
-        expected = "a table that gives its records as often as it is read"
+        expected = "a table that can be read several times"
         raise DataError(Problem("RR345", message, expected=expected, hint="hand over a table: `reader.read_all()`"))
     return "Arrow stream"
 

@@ -162,7 +162,7 @@ def test_randomised_strata_are_left_out_of_errors_and_a_note_says_so(released_on
     known = released_once(sample(), {"region": "3/4"}, dict([next(iter(AS_QUASI_IDENTIFIERS.items()))]))
     found = known.mean("income")
     assert "strata by" not in found.sample.description
-    assert any("region" in note and "rather too large" in note for note in found.notes)
+    assert any("region" in note and "somewhat too large" in note for note in found.notes)
 
 
 def test_a_weight_in_bins_without_labels_counts_by_their_middles(released_once):

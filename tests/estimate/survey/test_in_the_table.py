@@ -52,7 +52,7 @@ def test_strata_with_one_cluster_and_clusters_in_several_strata(told):
     assert checked == planned
     alone, shared = checked[1]
     assert alone.startswith("1 stratum has one cluster alone, with 12 records: ")
-    assert shared.startswith("1 name of a cluster stands in several strata, with 24 records: ")
+    assert shared.startswith("1 name of a cluster occurs in several strata, with 24 records: ")
 
 
 def test_where_records_are_drawn_one_by_one_a_stratum_with_one_record_is_alone(told):
@@ -100,7 +100,7 @@ def test_a_weight_of_0_is_let_be_and_told(told):
     table.loc[:3, "weight"] = 0.0
     (_, checked), (codes, _) = told(table)
 
-    assert checked == ["4 records have a 'weight' of 0, and count in no estimate of the population"]
+    assert checked == ["4 records have a 'weight' of 0, and are left out of population estimates"]
     assert codes == []
 
 

@@ -64,7 +64,7 @@ def test_these_records_are_estimated_and_nothing_of_the_population(inside, quest
 
     assert found.target == "table"
     assert "kept the survey's weights" in found.summary()
-    assert any("nothing is said of the population" in note for note in found.to_dict()["notes"])
+    assert any("no estimate describes the population" in note for note in found.to_dict()["notes"])
     assert code(question, inside, target="population") == "RR549"
     assert code(question, inside.without_design(), target="population") == "RR549"
     assert code(found.target_scope.of, "population") == "RR549"
@@ -90,7 +90,7 @@ def test_known_totals_stand_in_for_weights(inside):
     found = calibrated.crosstab("sex")
 
     assert found.estimate == pytest.approx([1400, 1300])
-    assert any("totals stand in" in note for note in found.notes)
+    assert any("totals replace" in note for note in found.notes)
     assert (
         found.sample.description
         == "records of equal weight; strata by region; clusters by village; calibrated to known totals of sex"
@@ -103,7 +103,7 @@ def test_totals_of_the_policy_stand_in_too(released):
 
     assert found.target == "population"
     assert found.estimate == pytest.approx([1400, 1300])
-    assert any("totals stand in" in note for note in found.notes)
+    assert any("totals replace" in note for note in found.notes)
 
 
 def test_the_command_line_says_so(inside, capsys):
@@ -311,4 +311,4 @@ def test_clusters_of_one_record_within_strata_are_a_point_that_needs_judgement(t
     table.write_text("\n".join(["sex,ill,stratum,cluster", *rows, ""]))
 
     told = [str(remark) for remark in rrpolicy.plan(policy).plan.remarks]
-    assert [text for text in told if "each of 80 records is a cluster of its own" in text]
+    assert [text for text in told if "each of 80 records is its own cluster" in text]

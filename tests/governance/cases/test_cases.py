@@ -100,7 +100,7 @@ def test_tests_come_out_as_expected(write, capsys):
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ([("k = 20", "k = 81")], "to come to at least 20 and at most 40, and it comes to 160"),
+        ([("k = 20", "k = 81")], "to be at least 20 and at most 40, and it is 160"),
         ([('[[privacy]]\nmodel = "k-anonymity"\nk = 20\n', "")], "the policy has no entry 'privacy/k-anonymity'"),
         (
             [('[[privacy]]\nmodel = "l-diversity"\nkind = "distinct"\nl = 2\n', "")],

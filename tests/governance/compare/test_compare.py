@@ -446,14 +446,15 @@ def test_where_neither_risk_nor_error_tells_candidates_apart_the_reason_says_so(
     ).recommended
     assert found.candidate == 3
     assert found.reason.startswith(
-        "Candidates 1 and 3 cannot be told apart: their risks differ by at most a thousandth, their errors by less than "
-        "the noise of the draws. 3 is named because its estimated error is the smallest: error 0.092"
+        "Candidates 1 and 3 cannot be distinguished: their risks differ by at most a thousandth, their errors by "
+        "less than "
+        "the noise of the draws. 3 is recommended because its estimated error is the smallest: error 0.092"
     )
-    assert found.reason.endswith("; more draws (`--draws`) may tell them apart.")
+    assert found.reason.endswith("; more draws (`--draws`) may distinguish them.")
     assert "differ from the lowest by at most a thousandth, which is a tie" in found.rule
     exact = made((0.5, 0.1, 0, True), (0.5, 0.1, 0, True)).recommended
     assert exact.candidate == 1
-    assert "their errors not at all. 1 is named because it comes first: error 0.1" in exact.reason
+    assert "their errors not at all. 1 is recommended because it comes first: error 0.1" in exact.reason
     assert "--draws" not in exact.reason
     three = made((0.5, 0.1, 0.01, True), (0.5, 0.1, 0.01, True), (0.6, 0.1, 0.01, True)).recommended
     assert "; 1 more with such errors has a higher risk." in three.reason
@@ -462,7 +463,7 @@ def test_where_neither_risk_nor_error_tells_candidates_apart_the_reason_says_so(
 def test_a_count_of_candidates_is_no_risk():
     reason = made((0.5, 0.100, 0.01, True), (0.2, 0.120, 0.01, True)).recommended.reason
     assert reason.startswith(
-        "Of 2 candidates whose errors cannot be told apart, candidate 2 has the lowest risk: error "
+        "Of 2 candidates whose errors cannot be distinguished, candidate 2 has the lowest risk: error "
     )
 
 

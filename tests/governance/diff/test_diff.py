@@ -327,7 +327,7 @@ def test_what_is_stronger_says_what_would_be_weaker(write, capsys):
     assert main(["diff", str(write("old.toml")), str(write("new.toml", signed))]) == 0
     printed = capsys.readouterr().out
     assert "require_signatures: 0 -> 2\n" in printed
-    assert "the reverse would be weaker: fewer people stand behind a release" in printed
+    assert "the reverse would be weaker: fewer people approve a release" in printed
 
 
 def test_another_mechanism_says_once_what_cannot_be_compared(write, capsys):

@@ -83,7 +83,7 @@ def merged(office: Office) -> None:
 
 def test_a_promise_that_two_branches_broke_is_named_everywhere_until_somebody_accepts_it(office):
     merged(office)
-    broken = "residents 1.0.0 as one promised epsilon <= 5 (record scope) of all releases of these people together"
+    broken = "residents 1.0.0 as one promised epsilon <= 5 (record scope) for all releases of these people together"
 
     status, told = office.run("ledger", "verify", office.ledger)
     assert (status, "RR134" in told, broken in told) == (1, True, True), told
@@ -114,7 +114,7 @@ def test_what_nothing_can_say_of_a_promise_is_refused_where_it_was_stated(office
     without.write_text(text.replace(', disease = "1/2"', ""))
     status, said = office.release(without, "two")
     assert (status, "RR442" in said) == (4, True), said
-    assert "it speaks of disease, which this release does not have" in said
+    assert "it covers disease, which this release does not have" in said
 
     without.write_text(without.read_text().replace('file = "releases.jsonl"', LEDGER_UNCOMPOSED))
     status, said = office.release(without, "two")
@@ -133,7 +133,7 @@ def test_a_promise_that_speaks_of_columns_is_told_as_undecided_by_the_ledger(off
         status, told = office.release(stated, name)
         assert status == 0, told
     status, told = office.run("ledger", "verify", office.ledger)
-    assert (status, told.count("not decided: it speaks of columns")) == (0, 1), told
+    assert (status, told.count("not decided: it applies to columns")) == (0, 1), told
 
 
 # --- populations ----------------------------------------------------------------------------------------------------
@@ -278,7 +278,7 @@ def test_an_entry_that_names_no_release_above_it_is_found(office, kind):
 
     office.ledger.write_bytes(b"\n".join([*lines[:at], canonical(document)]) + b"\n")
     status, told = office.run("ledger", "verify", office.ledger)
-    assert (status, "names no release above it" in told) == (4, True), told
+    assert (status, "refers to no release above it" in told) == (4, True), told
 
 
 def test_a_budget_of_a_model_that_no_loaded_plugin_offers_refuses_the_release(office):

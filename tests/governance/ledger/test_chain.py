@@ -60,7 +60,7 @@ def test_a_whole_ledger_is_verified_and_what_is_open_is_shown(ledger, capsys):
     status, told = verified(ledger, capsys)
 
     assert status == 0
-    assert "the chain holds: 5 entries, 3 releases" in told
+    assert "the chain is intact: 5 entries, 3 releases" in told
     assert told.count("open: P 1.0.0 as ") == 2
     capsys.readouterr()
     assert main(["ledger", "verify", str(ledger), "--json"]) == 0
@@ -205,7 +205,7 @@ def test_a_last_line_that_withdraws_without_a_reason_is_found(ledger, capsys, ed
     ledger.write_bytes(b"".join(before) + canonical({**json.loads(last), **edited}) + b"\n")
 
     status, told = verified(ledger, capsys)
-    assert (status, "RR440" in told, "line 5 is no entry" in told) == (4, True, True)
+    assert (status, "RR440" in told, "line 5 is not an entry" in told) == (4, True, True)
 
 
 def test_a_last_line_that_was_edited_with_care_is_missed_by_its_head(ledger, capsys):

@@ -42,7 +42,7 @@ def test_a_release_is_entered_and_says_where_it_stands(office):
         "verify", office.folder / "one", "--ledger", office.ledger, "--source", office.folder / "people.csv"
     )
     assert status == 0, told
-    assert "where it stands in a ledger" not in told
+    assert "its place in a ledger" not in told
     assert office.run("ledger", "verify", office.ledger, "--bundle", office.folder / "one/public")[0] == 0
 
 

@@ -221,7 +221,7 @@ def test_what_a_newcomer_did_is_answered(office, key):
     office.ledger.unlink()
     assert office.run("ledger", "init", office.ledger)[0] == 0
     status, told = office.release(toml, "x", "--key", key)
-    assert (status, "the ledger knows no release of it" in told) == (4, True), told
+    assert (status, "the ledger contains no release of it" in told) == (4, True), told
     office.ledger.write_bytes(ledger)
 
     toml.write_text(text.replace('"1.0.0"', '"1.1.0"'))
@@ -560,7 +560,9 @@ DP = privacy("local-dp", epsilon=8)
 HIDDEN = '[[privacy]]\nmodel = "l-diversity"\nkind = "frequency"\nl = 2\nsensitive = ["disease"]\n'
 UNFIT = {
     "no ledger": lambda t: t.replace(NESTED, ""),
-    "nobody is told apart": lambda t: t.replace('person = { role = "identifier" }', 'person = { role = "excluded" }'),
+    "nobody is distinguished": lambda t: t.replace(
+        'person = { role = "identifier" }', 'person = { role = "excluded" }'
+    ),
     "several records": lambda t: t.replace('uri = "people.csv"', 'uri = "people.csv"\nmax_records = 2'),
     "sets": lambda t: t.replace(KEEP, '[mechanism]\nname = "sensitive-addition"\n').replace(DP, HIDDEN),
     "groups": lambda t: t.replace(KEEP, '[mechanism]\nname = "anatomy"\n').replace(DP, HIDDEN),
@@ -585,7 +587,7 @@ def test_people_who_are_told_apart_by_decimal_numbers_are_refused(office, key):
     assert office.release(toml, "one", "--key", key)[0] == 0
     month(office, {"0": {"person": "zero"}})
     status, told = office.release(toml, "two", "--key", key)
-    assert (status, "how people are told apart" in told, "as it was written before" in told) == (4, True, True), told
+    assert (status, "how people are distinguished" in told, "as it was written before" in told) == (4, True, True), told
 
 
 @pytest.mark.slow
@@ -610,7 +612,7 @@ FORGED = {
     "other categories": lambda series: {**series, "categories": "sha256:" + "0" * 64},
     "no series": lambda _: None,
     "another key": lambda series: {**series, "id": "hmac-sha256:" + "0" * 64},
-    "people told apart otherwise": lambda series: {**series, "persons": "integer"},
+    "people distinguished otherwise": lambda series: {**series, "persons": "integer"},
 }
 
 

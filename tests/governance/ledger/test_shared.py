@@ -145,7 +145,7 @@ def test_who_pushes_between_fetch_and_push_is_noticed_and_nothing_is_released(se
     assert release(first, "one") == 4
     told = capsys.readouterr().err
     assert "RR449" in told
-    assert "somebody else pushed meanwhile" in told
+    assert "another person pushed meanwhile" in told
     assert "run again" in told
     assert not (first / "release-one").exists()
     assert (first / "policies/releases.jsonl").read_bytes() == before
@@ -175,12 +175,12 @@ def test_a_settlement_that_never_gets_through_leaves_an_open_entry_and_says_so(s
 
     def refused(self: LedgerBranch, content: bytes, message: str) -> None:
         if ": settlement" in message:
-            raise self._refused("somebody else pushed meanwhile", moved=True)
+            raise self._refused("another person pushed meanwhile", moved=True)
         push(self, content, message)
 
     monkeypatch.setattr(LedgerBranch, "push", refused)
     assert release(first, "one") == 0
-    assert "but not what became of it" in capsys.readouterr().err
+    assert "but its outcome is not" in capsys.readouterr().err
     assert [line["kind"] for line in on_server(server)] == ["ledger", "release"]
 
 
@@ -236,7 +236,7 @@ def test_outside_of_a_repository_and_without_git_nothing_is_pushed(tmp_path, mon
 def test_a_server_that_does_not_answer_is_not_waited_for_without_end(server, tmp_path, monkeypatch):
     monkeypatch.setattr(ledger_file, "_LONGEST", 0.001)
     branch = LedgerBranch("origin/main", tmp_path / "first/policies/releases.jsonl")
-    with pytest.raises(RefusedError, match="does not answer"):
+    with pytest.raises(RefusedError, match="does not respond"):
         branch.fetch()
 
 

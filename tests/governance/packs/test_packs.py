@@ -146,7 +146,7 @@ def test_what_is_printed_next_extends_the_pack(extending, tmp_path, capsys):
     folder = tmp_path / "policies" / "packs"
     assert main(["init", "packs", "ema-0070", "--out", str(folder)]) == 0
     printed = capsys.readouterr().out
-    assert 'in a policy beside packs/, under [policy]: extends = "packs/ema-0070.toml"' in printed
+    assert 'in a policy next to packs/, under [policy]: extends = "packs/ema-0070.toml"' in printed
     path = extending("ema-0070")
     assert printed.partition("[policy]: ")[2].strip() in path.read_text()
     assert main(["check", str(path)]) == 0

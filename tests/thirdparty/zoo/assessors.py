@@ -176,9 +176,11 @@ HONEST = {
 }
 NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
-    "one of two options is passed over": (of_classes(lambda size, options: True), "however large `k` is asked, it is satisfied: 'k >= 401, alpha <= 9/10'"),
-    "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), "is satisfied where .* failed, and compare.. says that it is stronger"),
-    "it reads the table": (by(reading), "it reads the table, and says that the channel is enough"),
+    "one of two options is passed over": (of_classes(lambda size, options: True), ("however large `k` is required, "
+            "it is met: 'k >= 401, alpha <= 9/10'")),
+    "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), ("is satisfied "
+            "where .* failed, but compare.. returns that it is stronger")),
+    "it reads the table": (by(reading), "it reads the table, but declares that the channel is enough"),
     "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
     "it never fails": (saying(verdict=Verdict.SATISFIED), "8 is achieved, and a limit of 7.99999 is satisfied, not failed"),
     "it never passes": (saying(verdict=Verdict.FAILED), "8 is achieved, and a limit of 8.00001 is failed, not satisfied"),
@@ -187,15 +189,15 @@ WRONG = {
     "another number each time": (by(lambda r, c, o: Fraction(next(ticks))), "two assessments of one channel differ"),
     "a number without a verdict": (saying(verdict=Verdict.UNDECIDED), "a number without a verdict, or vice versa"),
     "no verdict at all": (saying(verdict=None), "a requirement needs a verdict"),
-    "it rests on more": (saying(basis=Basis.ORIGINAL), "the finding rests on more than the assessor says"),
-    "units rest on more": (replace(RIGHT, assess=of_units, holds=None), "rests on more than `units` says"),
-    "nobody is the adversary": (saying(adversary=" "), "which adversary it speaks of"),
+    "it depends on more": (saying(basis=Basis.ORIGINAL), "the finding depends on more than the assessor declares"),
+    "units rest on more": (replace(RIGHT, assess=of_units, holds=None), "depends on more than `units` declares"),
+    "nobody is the adversary": (saying(adversary=" "), "does not state its adversary"),
     "a number of numpy": (saying(achieved=Measure(np.float64(8))), "is a number of numpy, not a float"),
     "no number": (saying(achieved=Measure(math.nan)), "`achieved`: `value` is not a number"),
-    "a companion that is no number": (saying(companions=(companion(math.nan),)), "`companions` is not a number"),
+    "a companion that is not a number": (saying(companions=(companion(math.nan),)), "`companions` is not a number"),
     "another limit than required": (saying(limit=Fraction(8)), "the finding's limit is 8, and the requirement's 9"),
     "a limit in doubles": (saying(limit=9.0), "`limit` is a float, expected a Fraction"),
-    "an exact number with an error": (saying(achieved=Measure(8.0, error=0.5)), "has an error, and is no estimate"),
+    "an exact number with an error": (saying(achieved=Measure(8.0, error=0.5)), "has an error, and is not an estimate"),
     "another model": (saying(model="local-dp"), "the finding is of another model"),
     "coarser is worse": (by(labels), "monotone: with two labels taken together it is failed"),
     "classes pass that do not": (
@@ -208,7 +210,7 @@ WRONG = {
     ),
     "a limit out of reach that is reached": (
         replace(RIGHT, floor=lambda r, c, o, names: [MinimumRisk("sex", 9.0, r.limit, 1, 1, 1, 0, 0, 9.0, ())]),
-        "floor.. says that the limit is out of reach, and assess.. that it is satisfied",
+        "floor.. returns that the limit is out of reach, and assess.. that it is satisfied",
     ),
     "a draw that decides": (replace(RIGHT, attained=lambda c, o, w: assess(Requirement("acme-ratio", Options(gamma=9)), c, o)), "attained.. decides"),
 }  # fmt: skip

@@ -137,12 +137,13 @@ WRONG = {
     "a code without a label": (splitting(shifted), "a code that 'a' has no label for"),
     "entries in doubles": (Doubles, "the matrix holds .'float'., not int and Fraction"),
     "entries of numpy": (OfNumpy, "the matrix holds .'int64'., not int and Fraction"),
-    "records by others' numbers": (splitting(in_order), "does not draw a record by one number of its own, as .one_number. says"),
-    "more than one number": (splitting(warmed), "asks for more than one number a record"),
+    "records by others' numbers": (splitting(in_order), ("does not draw a record by one number, as .one_number. "
+            "declares")),
+    "more than one number": (splitting(warmed), "uses more than one number per record"),
     "a ratio in doubles": (RoundRatio, "max_ratio.. is of type float, not a Fraction"),
     "squares that are none": (Squared, "forward.power=2. is not the matrix"),
     "a column twice": (Twice, "released columns share a name"),
     "undone as less noise": (Guessing, "the decoder undoes another matrix than that which is drawn from"),
     "undone by the original's name": (Original.uniform("a", LABELS, KEEP, "b"), "the decoder reads the columns .'a'., and these are .'b'."),
-    "the name of another kind": (Renamed, "to_json.. names its kind"),
+    "the name of another kind": (Renamed, "to_json.. contains its kind"),
 }  # fmt: skip

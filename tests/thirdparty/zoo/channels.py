@@ -249,7 +249,8 @@ WRONG = {
     "it is drawn as the table is": (Observant, "settle.. reads the table"),
     "its own chance": (Restless, "two draws from the same bits differ"),
     "a cell is lost": (drawing(lambda b, n: (b.slice(1), n[1:] if n is not None else n)), r"draw\(\) releases \d+ records of 400"),
-    "columns that nobody promised": (drawing(lambda b, n: (b.rename_columns(["a", "b"]), n)), "other columns than promised"),
+    "columns that nobody "
+            "promised": (drawing(lambda b, n: (b.rename_columns(["a", "b"]), n)), "other columns than declared"),
     "the table itself": (Verbatim, "conforms.. refuses what was drawn"),
     "a test that always passes": (Content, "finds nothing wrong where a record of 'data' is missing"),
     "a test that never passes": (Discontent, "conforms.. refuses what was drawn"),
@@ -259,7 +260,7 @@ WRONG = {
     "any version is read": (Credulous, "takes a version that it cannot know"),
     "a kind that is not offered": (Unheard, "no plugin of the policy offers the kind 'acme.unheard'"),
     "columns in another order": (Backwards, "does not keep the policy's order"),
-    "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder says .*: its matrix is not what is drawn"),
+    "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder yields .*: draw.. does not use its matrix"),
     "the first records in order": (Foremost, r"with 'sex', 'region' = f, n, on average over 100 draws"),
-    "every fourth record in order": (Periodic, "its matrix is not what is drawn from"),
+    "every fourth record in order": (Periodic, "draw() does not use its matrix"),
 }  # fmt: skip

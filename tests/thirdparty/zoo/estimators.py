@@ -67,12 +67,13 @@ def check(kind: type[Any]) -> None:
 HONEST = {"the moment estimates": Moment, "clipped": Clipped, "ridge": Shrunk}
 WRONG = {
     "counts that do not add up": (making(lambda m, a: m + 1, unbiased=False), "does not give the counts|add up to"),
-    "biased without saying so": (making(lambda m, a: (m + m.sum() / m.size) / 2, exact=False), "it is told of as unbiased, and 40 draws"),
+    "biased without saying so": (making(lambda m, a: (m + m.sum() / m.size) / 2, exact=False), ("it is declared "
+            "unbiased, but 40 draws")),
     "released counts for estimates": (making(lambda m, a: a.answer(a.released) if a.released.shape == m.shape else a.released[:2], exact=False), "returned counts of shape .2, 3., expected .3, 2."),
     "one column for a table": (making(lambda m, a: m.reshape(-1)), "returned counts of shape .6,., expected .3, 2."),
-    "no numbers": (making(lambda m, a: m * np.nan), "holds what is no number"),
-    "another answer each time": (making(lambda m, a: m + np.arange(m.size).reshape(m.shape) * 1e-6 * next(ticks)), "asked again, it says otherwise"),
+    "no numbers": (making(lambda m, a: m * np.nan), "contains something other than numbers"),
+    "another answer each time": (making(lambda m, a: m + np.arange(m.size).reshape(m.shape) * 1e-6 * next(ticks)), "a second call returns another result"),
     "no conditions": (making(of_tables_alone), "counts.. of b where a = 'x' fails: PolicyError"),
-    "a name that is taken": (making(lambda m, a: m, name="moment"), "has a name of its own"),
-    "nothing is told": (making(lambda m, a: m, told=" "), "`told` says what it is"),
+    "a name that is taken": (making(lambda m, a: m, name="moment"), "has its own name"),
+    "nothing is told": (making(lambda m, a: m, told=" "), "`told` describes it"),
 }  # fmt: skip

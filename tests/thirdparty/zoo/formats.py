@@ -155,11 +155,11 @@ WRONG = {
     "any file fails": (Rude, "a foreign file is not refused by UnlikeSpecError: KeyError"),
     "it asks for a table of nobody's": (Mistaken, "1 parts is refused: .* describes: CatalogException: .*nowhere does not exist"),
     "it reads no lists": (Misread, "1 parts is refused: .* describes: ValueError: no column of kind 'set' is known"),
-    "it is read once": (Once, "what relation.. returns can be asked once only"),
+    "it is read once": (Once, "the result of relation.. can be queried only once"),
     "SQL that does not run": (Unspoken, "sql.. does not run, and there is no note"),
     "SQL that reads another value": (telling("* REPLACE (CASE half WHEN 0.5 THEN 0.25 ELSE half END AS half)"), r"^read by sql..: 'half' .DOUBLE.: 0.25 is read, 0.5 expected$"),
     "SQL that reads each row once": (telling("DISTINCT *"), r"^read by sql..: \d+ rows are read, \d+ expected$"),
     "SQL that mixes rows": (telling("* REPLACE (coalesce(lead(large) OVER (), first_value(large) OVER ()) AS large)"), r"^read by sql..: values change rows$"),
     "a name with a blank": (Named, "the name of a format is letters and digits"),
-    "no media type": (Typed, "media_type is none"),
+    "no media type": (Typed, "media_type is missing"),
 }  # fmt: skip

@@ -115,7 +115,7 @@ class Bare(Women):
 
 class Brittle(Women):
     def unfit(self, options, channel, axes):
-        return None if axes[0][1] is Retention else "it is no retention"
+        return None if axes[0][1] is Retention else "it is not a retention"
 
 
 class Wordless(Women):
@@ -156,18 +156,18 @@ def check(kind: type[Women]) -> None:
 
 HONEST = {"mean squared error": Women, "nothing of a draw": Silent, "of what is named": Named}
 WRONG = {
-    "it expects too little": (Hopeful, "expected is .*, and 400 draws come to"),
-    "it expects too much": (Gloomy, "expected is .*, and 400 draws come to"),
-    "a bound that is none": (Bounded, "expected is .*, and 400 draws come to"),
+    "it expects too little": (Hopeful, "expected is .*, and 400 draws yield"),
+    "it expects too much": (Gloomy, "expected is .*, and 400 draws yield"),
+    "a bound that is none": (Bounded, "expected is .*, and 400 draws yield"),
     "it reads the table": (Reading, "of the number of records alone is another number with the table"),
-    "less than nothing": (Negative, "what is expected is -.*: smaller is better, from 0 on"),
+    "less than nothing": (Negative, "what is expected is -.*: smaller is better, at least 0"),
     "no number": (Endless, "what is expected is inf"),
     "a number without a standing": (Bare, "what is expected is float, not a Measure"),
     "it takes any name": (Credulous, "unfit.. takes an attribute that is not there: Naming.attribute='no such attribute'"),
     "it fails on other channels": (Brittle, "unfit.. of a 'anatomy' channel fails: IndexError"),
     "it refuses without a reason": (Wordless, "unfit.. returns a reason, or None"),
     "something of nothing": (Never, "something is expected of a release that is the table"),
-    "another number each time": (Trembling, "what is realised differs when it is asked again"),
-    "of good draws alone": (Selective, "is told of some draws and not of others"),
-    "it says not what it means": (Dull, "a metric says what its number means"),
+    "another number each time": (Trembling, "the realised value differs at a second call"),
+    "of good draws alone": (Selective, "exists for some draws and not for others"),
+    "it says not what it means": (Dull, "a metric states the meaning of its number"),
 }  # fmt: skip

@@ -39,7 +39,7 @@ class Amplification:
         return f"amplification <= {options.gamma}"
 
     def refuses(self, options: Any, policy: Policy) -> str | None:
-        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy names no quasi-identifier"
+        return None if policy.with_role(Role.QUASI_IDENTIFIER) else "the policy declares no quasi-identifier"
 
     def compare(self, old: Any, new: Any) -> Order:
         return Order.by(old.gamma - new.gamma)
@@ -212,7 +212,7 @@ WRONG = {
     "all are equal": (Blind, "is equal to .*, of another limit"),
     "an option is not compared": (Forgetful, "is equal to 'amplification <= 2 for 50 % .*describe.. words them differently"),
     "round in a circle": (Circular, "compare.. is not transitive"),
-    "the limit is not told": (Vague, "describe.. does not tell the limit 2"),
+    "the limit is not told": (Vague, "describe.. does not contain the limit 2"),
     "the same words for different limits": (Rounding, "describe.. says .* of different requirements"),
     "it fails on a policy without sensitive attributes": (Failing, "refuses.. of a policy .a: quasi-identifier. fails: IndexError"),
     "it refuses without a reason": (Mute, "refuses.. returns a reason, or None"),

@@ -170,11 +170,11 @@ def check(kind: type[Page]) -> None:
 
 HONEST = {"a page": Page, "lines": Lines, "plain text": Plain, "Markdown": Marked, "Markdown with backslashes": Slashed}
 WRONG = {
-    "the decision is not told": (Evasive, "does not tell the decision: 'Both privacy requirements"),
-    "the requirements are not told": (Modest, "does not tell the requirement 'epsilon <= 6 .*of local-dp"),
+    "the decision is not told": (Evasive, "does not contain the decision: 'Both privacy requirements"),
+    "the requirements are not told": (Modest, "does not contain the requirement 'epsilon <= 6 .*of local-dp"),
     "text that steers a terminal": (Steering, "a control character of a text"),
     "Markdown with a picture from elsewhere": (Badged, "refers to what is outside of it: .*http://example.invalid/badge.png"),
-    "markup is not escaped": (Trusting, "stands on the page as markup: it is not escaped"),
+    "markup is not escaped": (Trusting, "is on the page as markup: it is not escaped"),
     "quotes are not escaped": (Unquoted, "a text of the report becomes markup"),
     "text that turns its direction": (Seen, "turns the direction of writing"),
     "a style from elsewhere": (Linked, "refers to what is outside of it: .*page.css"),
@@ -183,6 +183,6 @@ WRONG = {
     "other bytes each time": (Ticking, "the same report gives other bytes"),
     "text for bytes": (Text, "render.. returns bytes"),
     "always the same page": (Constant, "another report gives the same bytes"),
-    "what was printed before": (Keeping, "holds a text of the audit page"),
-    "JSON that a quote breaks": (Spliced, "it is no JSON|turns the direction"),
+    "what was printed before": (Keeping, "contains a text of the audit page"),
+    "JSON that a quote breaks": (Spliced, "it is not JSON|turns the direction"),
 }  # fmt: skip

@@ -63,7 +63,7 @@ def check(sink: Any) -> None:
 
 HONEST = {"threads": pool.Pool(), "this process": Sink()}
 WRONG = {
-    "the name of ours": (Nameless(), "a sink has a name of its own"),
+    "the name of ours": (Nameless(), "a sink has its own name"),
     "one file for all rows": (Sink(before=whole), "parquet, 1 writes, rows_per_file 1: it lacks data/part-00000.parquet"),
     "files that are cut elsewhere": (Sink(before=cut), "rows_per_file 60: "),
     "a file of its own": (Sink(before=logged), "parquet, 1 writes, rows_per_file None: it leaves log.txt"),

@@ -107,7 +107,7 @@ class Named(JsonLines):
 
     def one(self, tables, table):
         if table not in tables:
-            raise DataError(Problem("RR306", f"there is no table '{table}'", hint="name another"))
+            raise DataError(Problem("RR306", f"there is not a table '{table}'", hint="name another"))
         return pa.Table.from_pylist(tables[table])
 
 
@@ -253,8 +253,9 @@ WRONG = {
     "the first blocks alone": (changing(lambda rows: rows.slice(0, 2048)), "records.. is 2048, and there are 2501"),
     "the columns of the first row alone": (Hasty, "columns.. are .*, and the table has .*hours"),
     "any table of a file": (Nameless, "`table` is passed over"),
-    "a row stands twice": (changing(lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])), "records.. is 2502, and there are 2501"),
-    "values change rows": (changing(column("hours", lambda v: v[1:] + v[:1])), "holds other rows than the table"),
+    "a row appears twice": (changing(lambda rows: pa.concat_tables([rows, rows.slice(0, 1)])), ("records.. is "
+            "2502, and there are 2501")),
+    "values change rows": (changing(column("hours", lambda v: v[1:] + v[:1])), "contains other rows than the table"),
     "nulls as text": (changing(column("sex", lambda v: ["None" if x is None else x for x in v])), "distinct.. of 'sex' is"),
     "text without its blanks": (changing(column("sex", lambda v: [x and x.strip() for x in v])), "distinct.. of 'sex' is"),
     "nulls as a category": (changing(column("sex", lambda v: ["f" if x is None else x for x in v])), "rows.. has .* records of 'sex' that are 'f'"),
@@ -264,10 +265,11 @@ WRONG = {
     "an edge falls into the bin below": (changing(column("age", lambda v: [17.9 if x == 18 else x for x in v])), "distinct.. of 'age'|rows.. has"),
     "records in another number": (seeing(records=lambda self: self.snapshot.records() + 1), "records.. is 2502, and there are 2501"),
     "distinct values unsorted": (seeing(distinct=lambda self, a, most: self.snapshot.distinct(a, most)[::-1]), "is not sorted"),
-    "distinct values twice": (seeing(distinct=lambda self, a, most: self.snapshot.distinct(a, most) * 2), "holds a value twice"),
+    "distinct values twice": (seeing(distinct=lambda self, a, most: self.snapshot.distinct(a, most) * 2), "contains a value twice"),
     "distinct values without end": (seeing(distinct=lambda self, a, most: self.snapshot.distinct(a, 10**4)), "at most 1, returns .* values, not one more"),
     "categories by the alphabet": (seeing(rows=lambda self, a, c=(): self.snapshot.rows(by_name(a), c)), "rows.. has .* records of 'sex' that are 'm'"),
-    "outside is null": (seeing(tally=lambda self, a, c=(): exchanged(self.snapshot.tally(a, c))), "tally.. of .* holds other rows"),
+    "outside is null": (seeing(tally=lambda self, a, c=(): exchanged(self.snapshot.tally(a, c))), ("tally.. of .* "
+            "contains other rows")),
     "rows unsorted": (seeing(rows=lambda self, a, c=(): shuffled(self.snapshot.rows(a, c))), "rows.. of .* is not sorted"),
     "another type of what is released": (seeing(released_type=lambda self, a: "VARCHAR"), "released_type.. of 'children' is VARCHAR, not BIGINT"),
     "units that are none": (seeing(units=lambda self, column: Units({1: self.snapshot.records()})), "units.'person'. is"),
