@@ -97,6 +97,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})
     counted = True
     linking = True
+    by_units = False
     adversary = POPULATION_ADVERSARY
 
     def describe_limit(self, options: DeltaPresenceOptions) -> str:

@@ -92,6 +92,7 @@ class KMap(ClassModel[KMapOptions]):
     asks = "k"
     called = MappingProxyType({"k": "k_map"})
     linking = True
+    by_units = False
     adversary = POPULATION_ADVERSARY
     estimates = True
 
