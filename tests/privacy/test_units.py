@@ -202,7 +202,6 @@ def test_many_records_a_unit_are_no_trouble() -> None:
     [
         ("attribute-disclosure", {"threshold": "1/2"}),
         ("identity-disclosure", {"threshold": "1/2"}),
-        ("k-map", {"k": 2, "sampling_fraction": "1/2"}),
     ],
 )
 def test_models_of_single_records_are_refused(model: str, options: dict[str, object]) -> None:

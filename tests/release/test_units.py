@@ -454,3 +454,17 @@ def test_single_records_are_not_suppressed_where_a_unit_has_several(case: Case, 
     for rest in (GENERAL, HOUSES + 'suppression = "1/20"\n', GENERAL.replace("mondrian", "tp")):
         assert run("check", case(source='unit = "house"\nmax_records = 2', rest=rest)) == 2
         assert "RR291" in codes(capsys)
+
+
+def test_a_rare_number_of_records_prevents_a_release_and_the_hint_says_so(
+    case: Case, tmp_path: Path, capsys: Any
+) -> None:
+    policy = case(source='unit = "house"\nmax_records = 4', rest=HOUSES)
+    households(tmp_path)
+    with (tmp_path / "visits.csv").open("a", newline="") as file:
+        file.writelines(f"extra-{i},SECRETX,f,1,flu\r\n" for i in range(4))
+
+    assert run("plan", policy) == 1
+    said = " ".join(codes(capsys).split())
+    assert "RR105 no generalisation satisfies every requirement" in said
+    assert "1 unit has 4: leave rare numbers of records out of the table" in said
