@@ -361,18 +361,33 @@ class ClassModel(Generic[Options]):
         Raises:
             PolicyError: RR246 if an attribute varies in a unit, and the model needs an order that tuples do not have.
         """
-        options, names = requirement.options, requirement.protects(policy)
-        columns = [Protected.of(policy.attributes[name]) for name in names]
+        columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
+        for column in columns:
+            if column.name in classes.varying and self.lacks(requirement.options, Protected(column.name)) is not None:
+                message = (
+                    f"{requirement.model}: '{column.name}' varies among the records of a unit, whose values together "
+                    "have no order and no hierarchy"
+                )
+                hint = "use the variational distance, or release one record of each unit"
+                place = requirement.place or policy.place("source.max_records")
+                raise PolicyError(Problem("RR246", message, place, hint=hint))
+        return self.find_by_units(requirement.options, columns, classes)
+
+    def find_by_units(
+        self, options: Options, columns: Sequence[Protected], classes: UnitClasses, *, limited: bool = True
+    ) -> Finding:
+        """Return the finding of units, as `find` does of records: the worst of all ways to count decides."""
+        import numpy as np
+
         constant = [column for column in columns if column.name not in classes.varying]
         varying = [column for column in columns if column.name in classes.varying]
         views = [(classes.units, constant)] if constant or not columns else []
         if varying:
             tuples = [Protected(column.name) for column in varying]
-            self._require_unordered(requirement, policy, tuples)
             views += [(classes.records, varying), *((part, tuples) for part in classes.tuples)]
-        found = [self.find(options, protected, counted) for counted, protected in views]
+        found = [self.find(options, protected, counted, limited=limited) for counted, protected in views]
         sign = 1 if self.wording(options).least else -1
-        worst = min(found, key=lambda f: (f.verdict is Verdict.SATISFIED, sign * (f.achieved or Measure(0.0)).value))
+        worst = min(found, key=lambda f: (f.verdict is not Verdict.FAILED, sign * (f.achieved or Measure(0.0)).value))
         chances: dict[tuple[str, str], Companion] = {}
         for counted, protected in views:
             for chance in _reader_chances(protected, counted, classes.units):
@@ -383,21 +398,23 @@ class ClassModel(Generic[Options]):
         measures = *_class_size_measures(classes.units), known, *chances.values()
         own = tuple(c for c in worst.companions if c.name not in {measure.name for measure in measures})
         companions = tuple(replace(c, basis=Basis.ORIGINAL) for c in (*own, *measures))
-        return replace(worst, basis=Basis.ORIGINAL, adversary=UNIT_ADVERSARY, companions=companions)
-
-    def _require_unordered(
-        self, requirement: Requirement[Options], policy: Policy, tuples: Sequence[Protected]
-    ) -> None:
-        for column in tuples:
-            lacking = self.lacks(requirement.options, column)
-            if lacking is not None:
-                message = (
-                    f"{requirement.model}: '{column.name}' varies among the records of a unit, whose values together "
-                    "have no order and no hierarchy"
-                )
-                hint = "use the variational distance, or release one record of each unit"
-                place = requirement.place or policy.place("source.max_records")
-                raise PolicyError(Problem("RR246", message, place, hint=hint))
+        failing = np.zeros(len(classes.units.sizes), dtype=bool)
+        keys = [np.arange(len(failing)), classes.key, *(part.first + np.arange(part.keys) for part in classes.keyed)]
+        shown = [classes.units, classes.records, *classes.tuples]
+        for counted, protected in views if limited else ():
+            key = keys[next(i for i, part in enumerate(shown) if part is counted)]
+            for column in protected or (None,):
+                passes = self._outcome(options, column, counted, limited=True).passes
+                if passes is not None:
+                    failing[key[~passes & counted.concerned]] = True
+        return replace(
+            worst,
+            basis=Basis.ORIGINAL,
+            adversary=UNIT_ADVERSARY,
+            companions=companions,
+            groups_over=int(failing.sum()),
+            people_over=int(classes.units.sizes[failing].sum()),
+        )
 
     def find(
         self, options: Options, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
@@ -413,19 +430,28 @@ class ClassModel(Generic[Options]):
         outcomes = [self._outcome(options, column, classes, limited=limited) for column in columns or (None,)]
         return self._conclude(options, outcomes, classes, limited=limited)
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield findings without a limit; `requirement` is the measured quantity in words.
 
         Args:
             column: whose values are protected; None for class sizes alone.
             classes: with a histogram of it.
+            units: those of units, which are measured in their place; None where records are.
         """
-        if self.protecting is (column is None):
+        if self.protecting is (column is None) or (units is not None and not self.by_units):
             return
+        columns = () if column is None else (column,)
+        if units is not None and column is not None and column.name in units.varying:
+            column = Protected(column.name)  # values of several records have no order
         for options in self.unlimited():
             if column is not None and (self.lacks(options, column) or (column.unlisted and self.placed(options))):
                 continue
-            found = self.find(options, () if column is None else (column,), classes, limited=False)
+            if units is None:
+                found = self.find(options, columns, classes, limited=False)
+            else:
+                found = self.find_by_units(options, columns, units, limited=False)
             words = self.wording(options).quantity + ("" if column is None else f" of {column.name}")
             yield replace(self.rename_by_kind(found, options), requirement=words)
 

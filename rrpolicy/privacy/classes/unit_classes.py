@@ -14,7 +14,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,31 +40,11 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-class UnitClasses(Struct, frozen=True):
-    """The classes of units, by key.
-
-    Attributes:
-        units: (keys,) units of each key; with a histogram of each attribute that is constant in every unit.
-        records: (pairs of a key and one of its classes,) records; with a histogram of each other attribute.
-        tuples: for each number of records a unit has, the keys of these units; with a histogram of the tuples of each
-            other attribute.
-        varying: the other attributes.
-        fewest: the fewest units with a record in one equivalence class of records; what an attacker needs who knows
-            one record of a unit.
-    """
-
-    units: Classes
-    records: Classes
-    tuples: tuple[Classes, ...]
-    varying: tuple[str, ...]
-    fewest: int
-
-
-class _Keys(Struct, frozen=True):
+class UnitKeys(Struct, frozen=True):
     """The units of one number of records.
 
     Attributes:
-        group: (kinds, records) the equivalence class of each record.
+        group: (kinds, records) the equivalence class of each record, non-decreasing in each row.
         cell: (kinds, records) its cell.
         n: (kinds,) units.
         key: (kinds,) the key of each, numbered over all numbers of records.
@@ -80,6 +60,87 @@ class _Keys(Struct, frozen=True):
     keys: int
 
 
+class UnitClasses(Struct, frozen=True):
+    """The classes of units, by key.
+
+    Attributes:
+        units: (keys,) units of each key; with a histogram of each attribute that is constant in every unit.
+        records: (pairs of a key and one of its classes,) records; with a histogram of each other attribute.
+        key: (pairs,) the key of each pair.
+        tuples: for each number of records a unit has, the keys of these units; with a histogram of the tuples of each
+            other attribute.
+        varying: the other attributes.
+        single: (classes,) records of each equivalence class of records.
+        fewest: the fewest units with a record in one of these; what an attacker meets who knows one record of a unit.
+        keyed: the units, by number of records.
+    """
+
+    units: Classes
+    records: Classes
+    key: Ints
+    tuples: tuple[Classes, ...]
+    varying: tuple[str, ...]
+    single: Ints
+    fewest: int
+    keyed: tuple[UnitKeys, ...]
+
+    @classmethod
+    def counted(
+        cls, counted: UnitCounts, known: Sequence[Ints | Codes], held: Mask, values: Mapping[str, tuple[Ints, int]]
+    ) -> UnitClasses:
+        """Return the classes of units.
+
+        Args:
+            counted: the units, by the cells of their records.
+            known: columns of (cells,) codes that an attacker knows.
+            held: (cells,) which may hold a record of the requirement's subgroup; a function of `known`.
+            values: sensitive attribute -> (cells,) its codes, and their number.
+        """
+        group, classes = number_rows(known, len(counted.codes))
+        concerned = np.zeros(classes, dtype=bool)
+        concerned[group] = held
+        keyed = tuple(_keys(counted, group))
+        keys = sum(part.keys for part in keyed)
+        units, inside = np.zeros(keys, dtype=np.int64), np.zeros(keys, dtype=bool)
+        single, present = np.zeros(classes, dtype=np.int64), np.zeros(classes, dtype=np.int64)
+        for part in keyed:
+            np.add.at(units, part.key, part.n)
+            np.logical_or.at(inside, part.key, concerned[part.group].any(axis=1))
+            n = np.broadcast_to(part.n[:, None], part.group.shape)
+            once = np.concatenate((np.ones((len(part.n), 1), bool), part.group[:, 1:] != part.group[:, :-1]), axis=1)
+            np.add.at(single, part.group, n)
+            np.add.at(present, part.group[once], n[once])
+        varying = [
+            name
+            for name, (code, _) in values.items()
+            if any((code[p.cell] != code[p.cell[:, :1]]).any() for p in keyed)
+        ]
+        constant = {
+            name: Histograms.of_cells(
+                np.concatenate([part.key for part in keyed]),
+                np.concatenate([code[part.cell[:, 0]] for part in keyed]),
+                np.concatenate([part.n for part in keyed]),
+                classes=keys,
+                values=width,
+            )
+            for name, (code, width) in values.items()
+            if name not in varying
+        }
+        return cls(
+            Classes(units, constant, inside, of="units"),
+            *_by_record(keyed, concerned, inside, {name: values[name] for name in varying}),
+            tuple(_by_unit(part, units, inside, {name: values[name][0] for name in varying}) for part in keyed),
+            tuple(varying),
+            single,
+            int(present[concerned].min()) if concerned.any() else 0,
+            keyed,
+        )
+
+
+def _varies(codes: Ints) -> bool:
+    return bool((codes != codes[:, :1]).any())
+
+
 def unit_classes(requirement: Requirement, channel: Product, original: Original) -> UnitClasses:
     """Return the classes of the units that a product with deterministic axes will release.
 
@@ -93,44 +154,11 @@ def unit_classes(requirement: Requirement, channel: Product, original: Original)
     known = [name for axis in seen.known for name in axis.attributes] + [c.attribute for c in seen.carried]
     counted = _unit_counts(original, *known, *sensitive)
     released = released_codes(seen, counted.codes[:, : len(known)])
-    group, classes = number_rows(released, len(counted.codes))
-    held = np.zeros(classes, dtype=bool)
-    held[group] = _in_subgroup(seen, released, requirement, policy)
-    keyed = tuple(_keys(counted, group))
-    keys = sum(part.keys for part in keyed)
-    units, inside = np.zeros(keys, dtype=np.int64), np.zeros(keys, dtype=bool)
-    present = np.zeros(classes, dtype=np.int64)
-    for part in keyed:
-        np.add.at(units, part.key, part.n)
-        np.logical_or.at(inside, part.key, held[part.group].any(axis=1))
-        once = np.concatenate((np.ones((len(part.n), 1), bool), part.group[:, 1:] != part.group[:, :-1]), axis=1)
-        np.add.at(present, part.group[once], np.broadcast_to(part.n[:, None], part.group.shape)[once])
-    codes = {
-        name: recoded_columns(axis, counted.codes[:, [place]])[:, 0].astype(np.int64)
-        for place, (name, axis) in enumerate(zip(sensitive, seen.sensitive, strict=True), len(known))
-    }
-    varying = tuple(
-        name for name, code in codes.items() if any((code[p.cell] != code[p.cell[:, :1]]).any() for p in keyed)
-    )
-    widths = {name: len(axis.columns()[0].labels) for name, axis in zip(sensitive, seen.sensitive, strict=True)}
-    constant = {
-        name: Histograms.of_cells(
-            np.concatenate([part.key for part in keyed]),
-            np.concatenate([codes[name][part.cell[:, 0]] for part in keyed]),
-            np.concatenate([part.n for part in keyed]),
-            classes=keys,
-            values=widths[name],
-        )
-        for name in sensitive
-        if name not in varying
-    }
-    return UnitClasses(
-        Classes(units, constant, inside, of="units"),
-        _by_record(keyed, held, inside, {name: (codes[name], widths[name]) for name in varying}),
-        tuple(_by_unit(part, units, inside, {name: codes[name] for name in varying}) for part in keyed),
-        varying,
-        int(present[held].min()) if held.any() else 0,
-    )
+    values = {}
+    for place, (name, axis) in enumerate(zip(sensitive, seen.sensitive, strict=True), len(known)):
+        code = recoded_columns(axis, counted.codes[:, [place]])[:, 0].astype(np.int64)
+        values[name] = code, len(axis.columns()[0].labels)
+    return UnitClasses.counted(counted, released, _in_subgroup(seen, released, requirement, policy), values)
 
 
 def fewest_units(axes: Sequence[Axis], original: Original, values: Codes) -> Ints:
@@ -161,14 +189,14 @@ def _unit_counts(original: Original, *columns: str) -> UnitCounts:
     return original.unit_counts(*columns)
 
 
-def _keys(counted: UnitCounts, group: Ints) -> Iterator[_Keys]:
+def _keys(counted: UnitCounts, group: Ints) -> Iterator[UnitKeys]:
     """Yield the keys of units, by their number of records; `group` is (cells,) the class of each cell."""
     first = 0
     for cells, n in zip(counted.members, counted.n, strict=True):
         order = np.argsort(group[cells], axis=1, kind="stable")
         cell = np.take_along_axis(cells, order, axis=1)
         number, keys = number_rows(group[cell].T, len(n))
-        yield _Keys(group[cell], cell, n, number + first, first, keys)
+        yield UnitKeys(group[cell], cell, n, number + first, first, keys)
         first += keys
 
 
@@ -183,8 +211,10 @@ def _in_subgroup(seen: ClassColumns, released: Sequence[Codes], requirement: Req
     return inside
 
 
-def _by_record(keyed: Sequence[_Keys], held: Mask, inside: Mask, attributes: dict[str, tuple[Ints, int]]) -> Classes:
-    """Return the records of each key by equivalence class."""
+def _by_record(
+    keyed: Sequence[UnitKeys], held: Mask, inside: Mask, attributes: Mapping[str, tuple[Ints, int]]
+) -> tuple[Classes, Ints]:
+    """Return the records of each key by equivalence class, and the key of each of these pairs."""
     key = np.concatenate([np.repeat(part.key, part.group.shape[1]) for part in keyed])
     group = np.concatenate([part.group.ravel() for part in keyed])
     cell = np.concatenate([part.cell.ravel() for part in keyed])
@@ -197,10 +227,12 @@ def _by_record(keyed: Sequence[_Keys], held: Mask, inside: Mask, attributes: dic
         name: Histograms.of_cells(pair, code[cell], n, classes=pairs, values=width)
         for name, (code, width) in attributes.items()
     }
-    return Classes(sizes, histograms, concerned)
+    of = np.zeros(pairs, dtype=np.int64)
+    of[pair] = key
+    return Classes(sizes, histograms, concerned), of
 
 
-def _by_unit(part: _Keys, units: Ints, inside: Mask, attributes: dict[str, Ints]) -> Classes:
+def _by_unit(part: UnitKeys, units: Ints, inside: Mask, attributes: Mapping[str, Ints]) -> Classes:
     """Return the units of one number of records by key, with the tuples of values of their records."""
     own = slice(part.first, part.first + part.keys)
     histograms = {}

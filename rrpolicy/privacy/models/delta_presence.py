@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 HIDDEN = (
     "Records whose quasi-identifiers are all suppressed are one more class, which the requirement is held to as well."
@@ -128,10 +129,12 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
             return "`min` speaks of people whose class the table lacks, too, and `where` does not tell which these are"
         return super().supports(requirement, policy, axes) or population_obstacle(policy)
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield the largest and the least presence, if the population was counted."""
         if classes.population is not None and classes.population.standing is Standing.EXACT:
-            yield from super().measure(column, classes)
+            yield from super().measure(column, classes, units)
 
     def find(
         self, options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
