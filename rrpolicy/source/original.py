@@ -242,9 +242,9 @@ class TableOriginal:
         count = getattr(self.snapshot, "units", None)
         return None if count is None or column not in self.snapshot.columns() else count(column)
 
-    def unit_counts(self, *columns: str) -> UnitCounts:
-        """Count the units of protection by the cells of their records; see `UnitCounter`."""
-        unit = self.policy.unit
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Count units by the cells of their records; see `UnitCounter`."""
+        unit = self.policy.unit if unit is None else unit
         if unit is None:
             raise ValueError("no column identifies units")
         coded, carried = self._chosen(columns)

@@ -200,10 +200,11 @@ class Original(Protocol):
 class UnitCounter(Protocol):
     """An original that reads the records of each unit of protection together."""
 
-    def unit_counts(self, *columns: str) -> UnitCounts:
-        """Count the units of protection by the cells of their records over released columns, in the given order.
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Count units by the cells of their records over released columns, in the given order.
 
-        The code of a column with a domain is the position in it; other values are numbered as they occur.
+        The code of a column with a domain is the position in it; other values are numbered as they occur. `unit`: the
+        column that identifies units; by default that of the units of protection.
 
         Raises:
             ValueError: if no column identifies units.

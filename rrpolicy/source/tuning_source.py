@@ -79,11 +79,11 @@ class ResizedOriginal(Struct, frozen=True, eq=False, dict=True):
         """Return the contingency table of categorical attributes."""
         return self._joint.marginal(*attributes)
 
-    def unit_counts(self, *columns: str) -> UnitCounts:
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
         """Return the units of the table, not in proportion: the search for a generalisation alone reads them."""
         if not isinstance(self.table, UnitCounter):
             raise TypeError("the table does not read the records of a unit together")
-        return self.table.unit_counts(*columns)
+        return self.table.unit_counts(*columns, unit=unit)
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield N records in the canonical order of these columns."""

@@ -136,9 +136,9 @@ class TableInMemory:
         ones: Ints = np.ones(self.records, dtype=np.int64)
         return tabulate(attributes, shape, table, ones)
 
-    def unit_counts(self, *columns: str) -> UnitCounts:
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
         """Count the units by the cells of their records; see `UnitCounter`."""
-        if self.whose is None:
+        if self.whose is None or unit is not None:
             raise ValueError("no column identifies units")
         codes = [self.codes[c] if c in self.codes else number_values(self.carried[c]) for c in columns]
         return UnitCounts.of_rows(codes, np.ones(self.records, dtype=np.int64), self.whose)

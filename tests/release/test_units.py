@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import random
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -468,3 +469,24 @@ def test_a_rare_number_of_records_prevents_a_release_and_the_hint_says_so(
     said = " ".join(codes(capsys).split())
     assert "RR105 no generalisation satisfies every requirement" in said
     assert "1 unit has 4: leave rare numbers of records out of the table" in said
+
+
+def test_a_released_household_number_makes_households_unique_by_their_members(
+    case: Case, tmp_path: Path, capsys: Any
+) -> None:
+    rest = GENERAL.replace('algorithm = "mondrian"\n', "")
+    policy = case(source='unit = "person_id"', rest=rest)
+    stated = 'role = "insensitive", design = "cluster", assume_unlinkable = "an office number", unchanged = "errors"'
+    policy.write_text(policy.read_text().replace('house = { role = "excluded" }', f"house = {{ {stated} }}"))
+    found = households(tmp_path)
+    alike = Counter(tuple(sorted((sex, age) for sex, age, _ in members)) for members in found)
+    alone = sum(n == 1 for n in alike.values())
+
+    assert run("plan", policy) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert alone > 5
+    assert f"links the released records of 150 clusters; of {alone} of them no other has the same composition" in said
+    large = (tmp_path / "visits.csv").read_text()
+    (tmp_path / "visits.csv").write_text(re.sub(r"SECRET\d+", lambda m: f"district{int(m[0][6:]) % 3}", large))
+    assert run("plan", policy) == 0
+    assert "same composition" not in " ".join(capsys.readouterr().out.split())
