@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
@@ -82,6 +82,48 @@ def tabulate(attributes: tuple[str, ...], shape: tuple[int, ...], codes: Codes, 
         codes, n = codes[starts], np.add.reduceat(n, starts)
         codes, n = codes[n > 0], n[n > 0]
     return Counts(attributes, shape, np.ascontiguousarray(codes, dtype=np.int32), n.astype(np.int64))
+
+
+class UnitCounts(Struct, frozen=True):
+    """The units of protection of a table by the cells of all their records.
+
+    Attributes:
+        codes: (cells, columns) occupied cells, distinct.
+        members: for each number of records a unit has, (kinds, records) the cells of its records, non-decreasing in
+            each row; rows are distinct.
+        n: for each of `members`, (kinds,) units; all > 0.
+    """
+
+    codes: Codes
+    members: tuple[Ints, ...]
+    n: tuple[Ints, ...]
+
+    @classmethod
+    def of_rows(cls, columns: Sequence[Codes], n: Ints, whose: Ints | Codes) -> UnitCounts:
+        """Return the counts of units.
+
+        Args:
+            columns: of codes, each (rows,).
+            n: (rows,) records with these codes in that unit.
+            whose: (rows,) the unit of each row, from 0.
+        """
+        number, distinct = number_rows(columns, len(n))
+        codes = np.zeros((distinct, len(columns)), dtype=np.int32)
+        for place, column in enumerate(columns):
+            codes[number, place] = column
+        order = np.lexsort((number, whose))
+        cell, unit = np.repeat(number[order], n[order]), np.repeat(whose[order], n[order])
+        starts = np.flatnonzero(np.concatenate(([True], unit[1:] != unit[:-1])))
+        sizes = np.diff(np.append(starts, len(unit)))
+        members, units = [], []
+        for size in np.unique(sizes).tolist():
+            rows = cell[starts[sizes == size][:, None] + np.arange(size)]
+            kind, kinds = number_rows(rows.T, len(rows))
+            each = np.zeros((kinds, size), dtype=np.int64)
+            each[kind] = rows
+            members.append(each)
+            units.append(np.bincount(kind, minlength=kinds))
+        return cls(codes, tuple(members), tuple(units))
 
 
 def rank_codes(codes: Ints | Codes) -> tuple[Ints, Ints]:

@@ -278,6 +278,9 @@ class CheckTableOptions(TypedDict, total=False):
     ]
     suda: Annotated["int | None", "Find and score minimal sample uniques of at most so many columns."]
     suppressed: Annotated["str | None", "Text of a suppressed value, such as '*': such records are in no class."]
+    unit: Annotated[
+        "str | None", "The column that all records of a person or household share.", Option(metavar="COLUMN")
+    ]
     root: Root
     plugins: Annotated["Sequence[str]", TABLE_PLUGIN, Option(flag="plugin")]
 

@@ -167,6 +167,12 @@ def _option_problems(options: GeneralisationOptions, policy: Policy) -> list[Pro
     elif options.weights and options.loss != "ncp":
         message = f"`weights` count in the loss ncp, not in {options.loss}"
         found.append(Problem("RR291", message, policy.place("mechanism.weights"), hint="drop one of them"))
+    if policy.source.max_records > 1 and (options.algorithm != "full-domain" or options.suppression):
+        key = "suppression" if options.algorithm == "full-domain" else "algorithm"
+        done = "suppresses" if key == "suppression" or options.algorithm == "tp" else "cuts"
+        message = f"`{key}` {done} single records, and a unit of the policy has up to {policy.source.max_records}"
+        hint = 'choose `algorithm = "full-domain"` without suppression, which generalises all records of a unit equally'
+        found.append(Problem("RR291", message, policy.place(f"mechanism.{key}"), hint=hint))
     return found
 
 

@@ -88,6 +88,15 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
     return np.from_dlpack(whole)
 
 
+def number_values(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
+    """Return (n,) the number of each value, from 0 as they occur; a null is a separate value."""
+    import numpy as np
+    import pyarrow as pa
+
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    return as_numpy(whole.dictionary_encode(null_encoding="encode").indices).astype(np.int32)
+
+
 def value_positions(values: pa.Array, known: pa.Array) -> npt.NDArray[np.int64]:
     """Return (n,) the position of each value among the known ones, -1 for others."""
     import numpy as np

@@ -13,6 +13,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.base import Channel
 from rrpolicy.channels.decoders import IdentityDecoder
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy
 from rrpolicy.escaping import formulas
@@ -21,6 +22,7 @@ from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.numbers import fixed_number, out_of_hundred, percent
 from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.source.protocol import UnitCounter
 from rrpolicy.source.sampling_units import SamplingUnits
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ GIVEAWAY_REMARK = "given-away"
 UNIQUE_VALUE_REMARK = "held-by-one"
 SURVEY_DESIGN_REMARK = "survey-design"
 """The names of these remarks."""
+MOST_MEMBERS = 30
+"""Mean number of records of a cluster up to which an attacker may know all its members, as of a household."""
 
 
 @runtime_checkable
@@ -136,8 +140,45 @@ def survey_design_warnings(policy: Policy, channel: Channel, original: Original)
         rows = _distinct_values((*strata, *clusters), original)
         for text in SamplingUnits.counted(rows, len(strata), len(clusters)).told():
             yield Remark(SURVEY_DESIGN_REMARK, text)
+    if isinstance(channel, Product) and isinstance(original, UnitCounter):
+        yield from _composition_warnings(policy, channel, original)
     if policy.weights_inside and isinstance(original, _WeightSummer):
         yield from _coverage_warnings(original)
+
+
+def _composition_warnings(policy: Policy, product: Product, original: UnitCounter) -> Iterator[Remark]:
+    """Yield that a released column of clusters links the records of households, some of which are alone of their kind.
+
+    Only columns that are released with certainty count; large clusters, such as districts, nobody knows all members of.
+    """
+    import numpy as np
+
+    from rrpolicy.privacy.classes.equivalence import ClassColumns, released_codes
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
+    from rrpolicy.privacy.evidence import split_axes
+
+    seen = split_axes(product, policy, None)
+    known = tuple(axis for axis in seen.known if isinstance(axis, (Identity, Recode)))
+    names = [name for axis in known for name in axis.attributes]
+    for cluster in policy.released:
+        changed = any(cluster.name in axis.attributes for axis in product.axes if not isinstance(axis, Identity))
+        if cluster.design != "cluster" or changed or not names:
+            continue
+        counted = original.unit_counts(*names, unit=cluster.name)
+        clusters = sum(int(n.sum()) for n in counted.n)
+        records = sum(int(n.sum()) * rows.shape[1] for rows, n in zip(counted.members, counted.n, strict=True))
+        if records > MOST_MEMBERS * clusters:
+            continue
+        codes = released_codes(ClassColumns(known, (), ()), counted.codes)
+        sizes = UnitClasses.counted(counted, codes, np.ones(len(counted.codes), dtype=bool), {}).units.sizes
+        alone = int((sizes == 1).sum())
+        if alone:
+            text = (
+                f"'{cluster.name}' links the released records of {clusters:,} clusters; of {alone:,} of them no other "
+                f"has the same composition by {shortened_names(names)}: an attacker who knows all members of such a "
+                "cluster, as of a household, finds their records"
+            )
+            yield Remark(SURVEY_DESIGN_REMARK, text, Measure(float(alone)), cluster.name)
 
 
 def _distinct_values(attributes: tuple[Attribute, ...], original: Original) -> Iterator[pa.RecordBatch]:

@@ -50,7 +50,7 @@ def _refuse_units(assessor: Assessor, requirement: Requirement, policy: Policy) 
         )
         hint = (
             f"`max_records` is stated at {policy.place('source.max_records') or '[source]'}; make one record of each "
-            "unit, or use local-dp or pk-anonymity of randomised columns"
+            "unit, or use local-dp or pk-anonymity of randomised columns, or generalise the quasi-identifiers"
         )
         raise PolicyError(Problem("RR246", message, requirement.place, hint=hint))
 

@@ -15,9 +15,9 @@ from msgspec import Struct
 from numpy.typing import NDArray
 
 from rrpolicy.canonical_json import Json, canonical
-from rrpolicy.counts import Counts, tabulate
+from rrpolicy.counts import Counts, UnitCounts, tabulate
 from rrpolicy.declarations import ROUNDING_TOLERANCE, Role
-from rrpolicy.engine.arrays import as_numpy, number_array
+from rrpolicy.engine.arrays import as_numpy, number_array, number_values
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen import replace
@@ -119,6 +119,7 @@ class TableOriginal:
     reference: TableOriginal | None = None
     _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
     _marginals: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
+    _units: dict[tuple[str, ...], UnitCounts] = field(default_factory=dict, repr=False)
 
     @property
     def categorical(self) -> tuple[Attribute, ...]:
@@ -241,6 +242,22 @@ class TableOriginal:
         """Return the number of records that share each value of a column; None if that cannot be counted."""
         count = getattr(self.snapshot, "units", None)
         return None if count is None or column not in self.snapshot.columns() else count(column)
+
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Count units by the cells of their records; see `UnitCounter`."""
+        unit = self.policy.unit if unit is None else unit
+        if unit is None:
+            raise ValueError("no column identifies units")
+        key = (unit, *columns)
+        if key not in self._units:
+            self._units[key] = self._count_units(unit, columns)
+        return self._units[key]
+
+    def _count_units(self, unit: str, columns: Sequence[str]) -> UnitCounts:
+        coded, carried = self._chosen(columns)
+        table = pa.Table.from_batches(list(self.snapshot.tally(coded, [unit, *carried])))
+        codes = [(number_values if c in carried else as_numpy)(table.column(c)) for c in columns]
+        return UnitCounts.of_rows(codes, as_numpy(table.column(MULTIPLICITY)), number_values(table.column(unit)))
 
     def weighted(self) -> Mapping[str, Array] | None:
         """Return, by categorical attribute, (V,) the sums of the survey's weights over the records of each category.

@@ -13,7 +13,7 @@ from rrpolicy.policy.model import PLAIN, Attribute, Policy, Reading
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rrpolicy.counts import Counts, Ints
+    from rrpolicy.counts import Counts, Ints, UnitCounts
     from rrpolicy.source.units import Units
 
 
@@ -193,4 +193,20 @@ class Original(Protocol):
 
     def unchanged(self) -> None:
         """Raise `RefusedError` (RR410) if the table changed since it was opened."""
+        ...
+
+
+@runtime_checkable
+class UnitCounter(Protocol):
+    """An original that reads the records of each unit of protection together."""
+
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Count units by the cells of their records over released columns, in the given order.
+
+        The code of a column with a domain is the position in it; other values are numbered as they occur. `unit`: the
+        column that identifies units; by default that of the units of protection.
+
+        Raises:
+            ValueError: if no column identifies units.
+        """
         ...

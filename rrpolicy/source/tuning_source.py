@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from rrpolicy.counts import Counts, Ints, tabulate
+from rrpolicy.counts import Counts, Ints, UnitCounts, tabulate
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.opening import open_original
-from rrpolicy.source.protocol import Original, Source
+from rrpolicy.source.protocol import Original, Source, UnitCounter
 from rrpolicy.source.units import Units
 
 if TYPE_CHECKING:
@@ -78,6 +78,12 @@ class ResizedOriginal(Struct, frozen=True, eq=False, dict=True):
     def counts(self, *attributes: str) -> Counts:
         """Return the contingency table of categorical attributes."""
         return self._joint.marginal(*attributes)
+
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Return the units of the table, not in proportion: the search for a generalisation alone reads them."""
+        if not isinstance(self.table, UnitCounter):
+            raise TypeError("the table does not read the records of a unit together")
+        return self.table.unit_counts(*columns, unit=unit)
 
     def rows(self, *columns: str) -> Iterator[pa.RecordBatch]:
         """Yield N records in the canonical order of these columns."""

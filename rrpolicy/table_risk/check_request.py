@@ -40,12 +40,13 @@ def run_table_check(handed: InputTable, options: CheckTableOptions, said: Popula
             tuple(threshold_requirements(registry, thresholds)),
             options["suppressed"],
             said,
+            options["unit"],
         )
         return measure_table(asked, registry, spilled.folder)
 
 
 _OF_CALL = frozenset(
-    {"qi", "sensitive", "policy", "table", "weights", "reference", "suda", "suppressed", "root", "plugins"}
+    {"qi", "sensitive", "policy", "table", "weights", "reference", "suda", "suppressed", "unit", "root", "plugins"}
 )
 """Options of a call that are not thresholds."""
 _OF_ANY = ("sampling_fraction",)

@@ -39,15 +39,16 @@ class Measurer(Struct, frozen=True):
         where = f" where {subgroup}" if subgroup else ""
         _require_known_population(requirement, model, tally)
         if not model.protecting:
-            found = model.find(options, (), tally.classes)
+            found = _found(model, options, (), tally)
             words = model.describe(options) + where
             return [replace(found, requirement=words, place=requirement.place, identity=requirement_id(requirement))]
         words = model.describe(options.model_copy(update={"sensitive": ()}))
         findings = []
         for name in self._protected(requirement.model, options.sensitive, sensitive):
             column = self._column(name, tally)
-            _require_applicable(model, options, column)
-            found = model.rename_by_kind(model.find(options, [column], tally.classes), options)
+            varies = tally.units is not None and name in tally.units.varying
+            _require_applicable(model, options, Protected(name) if varies else column)
+            found = model.rename_by_kind(_found(model, options, [column], tally), options)
             of = replace(requirement, options=options.model_copy(update={"sensitive": (name,)}))
             asked = f"{words} of {name}{where}"
             findings.append(replace(found, requirement=asked, place=requirement.place, identity=requirement_id(of)))
@@ -57,7 +58,7 @@ class Measurer(Struct, frozen=True):
         """Yield the achieved values of every model and kind, without limits."""
         for column in (None, *(self._column(name, tally) for name in sensitive)):
             for model in class_models(self.registry).values():
-                yield from model.measure(column, tally.classes)
+                yield from model.measure(column, tally.classes, tally.units)
 
     def _protected(self, model: str, asked: Sequence[str], sensitive: Sequence[str]) -> tuple[str, ...]:
         """Return the columns that a requirement protects: those it names, by the policy's names or the table's."""
@@ -77,6 +78,16 @@ class Measurer(Struct, frozen=True):
         if attribute.domain is None:
             return Protected(name, self.families[name] in _WITH_AN_ORDER, attribute.hierarchy)
         return Protected.of(attribute, name, len(tally.values[name]) - len(attribute.domain))
+
+
+def _found(model: ClassModel[Any], options: Any, columns: Sequence[Protected], tally: ClassCounts) -> Finding:
+    """Return the finding of records, or of units if the call names the column that identifies them."""
+    if tally.units is None:
+        return model.find(options, columns, tally.classes)
+    if not model.by_units:
+        message = f"{model.name} is measured for single records"
+        raise PolicyError(Problem("RR250", message, hint="leave --unit out"))
+    return model.find_by_units(options, columns, tally.units)
 
 
 def _require_known_population(requirement: Requirement, model: ClassModel[Any], tally: ClassCounts) -> None:

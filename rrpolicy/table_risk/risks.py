@@ -19,7 +19,7 @@ from rrpolicy.finding import Standing
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import PLAIN
 from rrpolicy.privacy.classes.class_population import Population
-from rrpolicy.privacy.population.attackers import class_size_findings, population_findings
+from rrpolicy.privacy.population.attackers import class_size_findings, population_findings, unit_risk_finding
 from rrpolicy.privacy.population.individual_risk import individual_risk_finding
 from rrpolicy.privacy.population.suda import DistinctCombinations, suda_finding
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.policy.model import Policy
     from rrpolicy.privacy.classes.class_counts import ClassCounts
-    from rrpolicy.privacy.classes.histograms import Classes
     from rrpolicy.registry import Registry
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
     from rrpolicy.source.memory.input_table import InputTable
@@ -210,10 +209,13 @@ def distinct_combinations(
 
 
 def population_risks(
-    classes: Classes, told: PopulationOptions, combined: DistinctCombinations | None
+    counted: ClassCounts, told: PopulationOptions, combined: DistinctCombinations | None
 ) -> Iterator[Finding]:
-    """Yield measures for records, and for people if the population is known."""
+    """Yield measures for records, for units of several, and for people if the population is known."""
+    classes = counted.classes
     yield from class_size_findings(classes)
+    if counted.units is not None:
+        yield unit_risk_finding(counted.units)
     people = classes.population
     if people is not None:
         yield from population_findings(classes, people)

@@ -32,7 +32,7 @@ from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
 from rrpolicy.planning.gate import blocking_problems
 from rrpolicy.policy.model import PLAIN, Attribute, CsvSettings, Policy, Reading, Requirement
-from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes
+from rrpolicy.privacy.classes.class_counts import ClassCounts, CountedColumn, count_classes, count_unit_classes
 from rrpolicy.registry import Registry
 from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.duckdb.delimited import readable_text_file
@@ -50,6 +50,7 @@ from rrpolicy.table_risk.risks import (
 )
 
 if TYPE_CHECKING:
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
     from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
 
@@ -130,6 +131,7 @@ class TableRiskRequest(Struct, frozen=True):
         suppressed: the text of a suppressed value; records with it in all known columns are in no class. None if they
             form a class like any other.
         said: description of the population, and the risks to measure.
+        unit: the column that identifies units of several records; None for that of the policy, if it admits several.
     """
 
     uri: str
@@ -140,6 +142,16 @@ class TableRiskRequest(Struct, frozen=True):
     requirements: tuple[Requirement, ...] = ()
     suppressed: str | None = None
     said: PopulationOptions = NO_POPULATION
+    unit: str | None = None
+
+    def unit_of(self, snapshot: TableSnapshot) -> str | None:
+        """Return the column that identifies units (RR311 if it is absent); None if each record is one."""
+        if self.unit is not None:
+            require_scalar_columns([self.unit], snapshot)
+            return self.unit
+        several = self.policy is not None and self.policy.source.max_records > 1
+        named = self.policy.unit if self.policy is not None and several else None
+        return named if named in snapshot.stored else None
 
     @property
     def named(self) -> frozenset[str]:
@@ -162,9 +174,11 @@ class TableCheck(JsonDocument, Struct, GatedResult, frozen=True):
         findings: each with a limit, or measured.
         remarks: information needed to read them.
         risks: measured for records and for the population; without limits.
+        unit: the column that identifies units of several records, which the findings count; None if they count records.
     """
 
     schema: ClassVar[str] = "rrpolicy.check-table/1"
+    sparse: ClassVar[tuple[str, ...]] = ("unit",)
     renamed: ClassVar[Mapping[str, str]] = MappingProxyType({"name": "table", "known": "quasi_identifiers"})
 
     name: str
@@ -176,6 +190,7 @@ class TableCheck(JsonDocument, Struct, GatedResult, frozen=True):
     findings: tuple[Finding, ...]
     remarks: tuple[str, ...]
     risks: tuple[Finding, ...] = ()
+    unit: str | None = None
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -211,11 +226,13 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
         measured: tuple[Finding, ...] = ()
         if asked.said.anything or not required:
             combined = distinct_combinations(asked.said, columns.known, snapshot, columns.left_out(snapshot, asked))
-            measured = tuple(population_risks(found.classes, asked.said, combined))
+            measured = tuple(population_risks(found, asked.said, combined))
         surveyed = (
             () if asked.policy is None else survey_design_remarks(asked.policy, snapshot, weighed=asked.said.weighs)
         )
-        remarks = [*((spelled,) if spelled else ()), *columns.remarks(asked, snapshot), *surveyed]
+        unit = asked.unit_of(snapshot)
+        units = () if found.units is None else (_units_remark(found.units, unit),)
+        remarks = [*((spelled,) if spelled else ()), *units, *columns.remarks(asked, snapshot), *surveyed]
         others = dict.fromkeys(r.model for r in stated if r.model not in told)
         if others:
             remarks.append(
@@ -233,6 +250,7 @@ def measure_table(asked: TableRiskRequest, registry: Registry, scratch: Path) ->
         tuple(findings),
         tuple(remarks),
         measured,
+        unit,
     )
 
 
@@ -306,7 +324,35 @@ class TableColumns(Struct, frozen=True):
             population=None if reference is None else reference.name,
         )
         people = class_population(asked.said, counted, reference, snapshot.name)
-        return replace(counted, classes=replace(counted.classes, population=people))
+        return replace(
+            counted,
+            classes=replace(counted.classes, population=people),
+            units=self._count_units(snapshot, asked, where),
+        )
+
+    def _count_units(
+        self, snapshot: TableSnapshot, asked: TableRiskRequest, where: Mapping[str, Value]
+    ) -> UnitClasses | None:
+        """Count the classes of units; None if each record is one. RR324 if a record is of no unit."""
+        unit = asked.unit_of(snapshot)
+        if unit is None:
+            return None
+        stored, labels = snapshot.stored, {name: a.domain for name, a in self.attributes.items()}
+        cursor = snapshot.connection.cursor()
+        query = f"SELECT count(*) FROM {snapshot.source} WHERE {stored[unit].typed} IS NULL"  # noqa: S608 quoted
+        missing = int(cursor.execute(query).fetchall()[0][0])
+        if missing:
+            have = "1 record has" if missing == 1 else f"{missing:,} records have"
+            raise DataError(Problem("RR324", f"{have} no '{unit}'", expected="the unit of every record"))
+        return count_unit_classes(
+            cursor,
+            snapshot.source,
+            stored[unit].typed,
+            [stored[name].typed for name in self.known],
+            [CountedColumn(name, stored[name].typed, labels.get(name)) for name in self.sensitive],
+            " AND ".join(self._within(name, value, snapshot) for name, value in where.items()) or None,
+            self.left_out(snapshot, asked),
+        )
 
     def left_out(self, snapshot: TableSnapshot, asked: TableRiskRequest) -> str | None:
         """Return an SQL condition that is true for records in no class; None if every record is in a class."""
@@ -349,6 +395,13 @@ class TableColumns(Struct, frozen=True):
         groups = {category_text(value), *(category_text(level[place]) for level in attribute.hierarchy or ())}
         listed = ", ".join(literal(group) for group in sorted(groups))
         return f"CAST({snapshot.stored[column].typed} AS VARCHAR) IN ({listed})"
+
+
+def _units_remark(units: UnitClasses, unit: str | None) -> str:
+    return (
+        f"each requirement counts the {int(units.units.sizes.sum()):,} units of '{unit}', by all their records "
+        "together, and not records"
+    )
 
 
 def _split_names(given: Sequence[str] | None, snapshot: TableSnapshot) -> tuple[str, ...] | None:

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.channels.table import engine_type_of
-from rrpolicy.counts import Codes, Counts, Ints, tabulate
+from rrpolicy.counts import Codes, Counts, Ints, UnitCounts, tabulate
+from rrpolicy.engine.arrays import number_values
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy
 from rrpolicy.source.run_length import systematic_sample
@@ -34,6 +35,8 @@ class TableInMemory:
         codes: categorical attribute -> (records,) positions in its domain.
         carried: other released column -> its values.
         units: number of units of protection by number of records; None as for an engine that does not count them.
+        whose: (records,) the unit of each record, for requirements that read a unit's records together; None if
+            nothing needs them.
         others: the people of the population who are not in the table; None if no population is available.
     """
 
@@ -42,6 +45,7 @@ class TableInMemory:
     carried: Mapping[str, pa.Array] = field(default_factory=dict)
     units: Units | None = None
     others: TableInMemory | None = None
+    whose: Ints | None = None
 
     @classmethod
     def of(cls, policy: Policy, columns: Mapping[str, Sequence[int]]) -> TableInMemory:
@@ -133,6 +137,13 @@ class TableInMemory:
         table: Codes = np.column_stack(columns) if columns else np.zeros((self.records, 0), np.int32)
         ones: Ints = np.ones(self.records, dtype=np.int64)
         return tabulate(attributes, shape, table, ones)
+
+    def unit_counts(self, *columns: str, unit: str | None = None) -> UnitCounts:
+        """Count the units by the cells of their records; see `UnitCounter`."""
+        if self.whose is None or unit is not None:
+            raise ValueError("no column identifies units")
+        codes = [self.codes[c] if c in self.codes else number_values(self.carried[c]) for c in columns]
+        return UnitCounts.of_rows(codes, np.ones(self.records, dtype=np.int64), self.whose)
 
     def sample(self, *columns: str) -> pa.Table:
         """Return every s-th record in canonical order."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import math
-from collections import Counter
+import random
+from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -532,3 +533,82 @@ def test_a_policy_says_how_its_table_is_read_and_its_release_is_read_as_it_is(tm
     assert (found["records"], found["classes"], found["quasi_identifiers"]) == (4, 3, ["age"])  # 1,5 is 1,50
     found = measured(capsys, tmp_path / "release.csv", *call)
     assert (found["records"], found["classes"], found["quasi_identifiers"]) == (4, 2, ["age_group"])
+
+
+def test_units_are_counted_by_all_their_records(tmp_path: Path, capsys: Any) -> None:
+    generator = random.Random(3)
+    homes = [[(generator.choice("fm"), generator.choice("xy")) for _ in range(1 + h % 2)] for h in range(60)]
+    rows = [("h" + str(h), *member) for h, members in enumerate(homes) for member in members]
+    generator.shuffle(rows)
+    table = tmp_path / "homes.csv"
+    table.write_text("hid,sex,ill\n" + "".join(f"{','.join(row)}\n" for row in rows))
+    keys = Counter(tuple(sorted(sex for sex, _ in members)) for members in homes)
+    tuples, each = defaultdict(set), defaultdict(set)
+    for members in homes:
+        key = tuple(sorted(sex for sex, _ in members))
+        tuples[key].add(tuple(sorted(members)))
+        for sex, ill in members:
+            each[key, sex].add(ill)
+    l = min(len(found) for found in (*tuples.values(), *each.values()))
+    k = min(keys.values())
+    single = Counter(sex for _, sex, _ in rows)
+    risks = [1 - math.prod(1 - 1 / single[sex] for sex, _ in members) for members in homes]
+
+    given = ["check-table", str(table), "--qi", "sex", "--sensitive", "ill", "--unit", "hid"]
+    assert main([*given, "--k", str(k + 1), "--l", str(l), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    (by_k,) = (f for f in told["findings"] if f["model"] == "k-anonymity")
+    (by_l,) = (f for f in told["findings"] if f["model"] == "l-diversity/distinct")
+    assert (by_k["achieved"]["value"], by_k["verdict"]) == (k, "failed")
+    assert (by_l["achieved"]["value"], by_l["verdict"]) == (l, "satisfied")
+    assert by_k["people_over"] == sum(n for n in keys.values() if n <= k)
+    assert told["unit"] == "hid"
+    assert main([*given, "--json"]) == 0
+    (risk,) = (r for r in json.loads(capsys.readouterr().out)["risks"] if r["model"] == "unit-risk")
+    assert risk["achieved"]["value"] == 1 / k
+    numbers = {c["name"]: c["measure"]["value"] for c in risk["companions"]}
+    assert numbers["units"] == 60
+    assert numbers["alone"] == sum(n == 1 for n in keys.values())
+    assert numbers["average"] == len(keys) / 60
+    assert numbers["highest by single records"] == pytest.approx(max(risks), rel=1e-12)
+    assert numbers["average by single records"] == pytest.approx(sum(risks) / 60, rel=1e-12)
+    assert main(given) == 0
+    assert "each requirement counts the 60 units of 'hid', by all their records" in capsys.readouterr().out
+
+
+def test_units_that_cannot_be_counted_are_refused(tmp_path: Path, capsys: Any) -> None:
+    table = tmp_path / "homes.csv"
+    table.write_text("hid,sex,ill\nh1,f,x\n,m,y\n")
+    given = ["check-table", str(table), "--qi", "sex", "--sensitive", "ill"]
+
+    assert main([*given, "--unit", "home"]) == 3
+    assert "RR311" in capsys.readouterr().err
+    assert main([*given, "--unit", "hid"]) == 3
+    assert "RR324 1 record has no 'hid'" in capsys.readouterr().err
+    table.write_text("hid,sex,ill\nh1,f,x\nh1,m,y\n")
+    assert main([*given, "--unit", "hid", "--k-map", "2", "--sampling-fraction", "0.5"]) == 2
+    assert "k-map is measured for single records" in capsys.readouterr().err
+    assert main([*given, "--unit", "hid", "--t", "0.5", "--distance", "ordered"]) == 2
+    assert "RR250" in capsys.readouterr().err
+    assert main([*given, "--unit", "hid"]) == 0
+
+
+def test_a_policy_of_several_records_a_unit_names_the_unit(tmp_path: Path, capsys: Any) -> None:
+    policy = tmp_path / "policy.toml"
+    tables = """max_records = 2
+[attributes]
+hid = { role = "identifier" }
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+ill = { role = "sensitive", domain = ["x", "y"] }
+[[privacy]]
+model = "k-anonymity"
+k = 2
+[mechanism]
+name = "generalisation"
+"""
+    policy.write_text(policy_text(tables, "homes.csv"))
+    table = tmp_path / "homes.csv"
+    table.write_text("hid,sex,ill\nh1,f,x\nh1,m,y\nh2,f,x\nh3,m,y\n")
+
+    assert main(["check-table", str(table), "--policy", str(policy)]) == 1
+    assert "fails in 3 of the classes, with 3 units" in capsys.readouterr().out

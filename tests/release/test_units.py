@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import math
 import random
+import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -380,3 +383,110 @@ def test_verify_leads_with_the_data_file_that_was_changed(case: Case, capsys: An
     assert run("verify", bundle, "--source", policy.parent / "visits.csv") == 1
     first = capsys.readouterr().out.splitlines()[0]
     assert first == f"NOT verified: public/{data.name} was changed: its bytes are not those that were written (RR111)"
+
+
+HOUSES = """
+[[privacy]]
+model = "k-anonymity"
+k = 3
+[[privacy]]
+model = "l-diversity"
+kind = "distinct"
+l = 2
+[mechanism]
+name = "generalisation"
+"""
+
+
+def households(folder: Path, number: int = 150) -> list[list[tuple[str, int, str]]]:
+    """Write a table of households of one to three people, shuffled, and return their members."""
+    rng = random.Random(11)
+    kinds, diseases = ["none", "flu", "cold"], [1, 2, 3]
+    found = [
+        [(rng.choice("fm"), rng.choice(diseases), rng.choice(kinds)) for _ in range(1 + house % 3)]
+        for house in range(number)
+    ]
+    rows = [(f"p{house}-{i}", f"SECRET{house}", *member) for house, m in enumerate(found) for i, member in enumerate(m)]
+    rng.shuffle(rows)
+    with (folder / "visits.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("person_id", "house", "sex", "age", "disease"), *rows])
+    return found
+
+
+def test_generalisation_hides_whole_households(case: Case, tmp_path: Path, capsys: Any) -> None:
+    policy = case(source='unit = "house"\nmax_records = 3', rest=HOUSES)
+    found = households(tmp_path)
+    bundle, key, table = tmp_path / "bundle", tmp_path / "release.key", tmp_path / "visits.csv"
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    public, audit = findings(bundle)
+    groups = {d["attributes"][0]: d["groups"][0] for d in public["decoders"] if "groups" in d}
+
+    def fewest(sex_groups: Any, age_groups: Any, *, together: bool) -> int:
+        """Return the least number of households with one key; not together: of records in one class."""
+        code = [({"f": 0, "m": 1}[s], a - 1) for members in found for s, a, _ in members]
+        seen = [
+            tuple(
+                next(i for i, g in enumerate(gs) if c in g)
+                for c, gs in zip(both, (sex_groups, age_groups), strict=True)
+            )
+            for both in code
+        ]
+        starts = list(itertools.accumulate(map(len, found), initial=0))
+        whole = [tuple(sorted(seen[a:b])) for a, b in itertools.pairwise(starts)]
+        return min(Counter(whole if together else seen).values())
+
+    chosen = groups["sex"], groups["age"]
+    singles = [[0], [1]], [[0], [1], [2]]
+    assert chosen != singles
+    assert fewest(*singles, together=False) >= 3 > fewest(*singles, together=True)
+    k, l = audit["findings"]
+    assert k["achieved"]["value"] == fewest(*chosen, together=True) >= 3
+    assert l["verdict"] == "satisfied"
+    assert {f["basis"] for f in audit["findings"]} == {"original"}
+    assert [f["achieved"] for f in public["findings"]] == [None, None]
+    written = (path for path in (bundle / "public").rglob("*") if path.is_file())
+    assert not any(b"SECRET" in path.read_bytes() for path in written)
+    capsys.readouterr()
+    assert run("verify", bundle, "--source", table, "--key", key, "--strict") == 0
+    assert run("verify", bundle / "public") == 0
+
+
+def test_single_records_are_not_suppressed_where_a_unit_has_several(case: Case, capsys: Any) -> None:
+    for rest in (GENERAL, HOUSES + 'suppression = "1/20"\n', GENERAL.replace("mondrian", "tp")):
+        assert run("check", case(source='unit = "house"\nmax_records = 2', rest=rest)) == 2
+        assert "RR291" in codes(capsys)
+
+
+def test_a_rare_number_of_records_prevents_a_release_and_the_hint_says_so(
+    case: Case, tmp_path: Path, capsys: Any
+) -> None:
+    policy = case(source='unit = "house"\nmax_records = 4', rest=HOUSES)
+    households(tmp_path)
+    with (tmp_path / "visits.csv").open("a", newline="") as file:
+        file.writelines(f"extra-{i},SECRETX,f,1,flu\r\n" for i in range(4))
+
+    assert run("plan", policy) == 1
+    said = " ".join(codes(capsys).split())
+    assert "RR105 no generalisation satisfies every requirement" in said
+    assert "1 unit has 4: leave rare numbers of records out of the table" in said
+
+
+def test_a_released_household_number_makes_households_unique_by_their_members(
+    case: Case, tmp_path: Path, capsys: Any
+) -> None:
+    rest = GENERAL.replace('algorithm = "mondrian"\n', "")
+    policy = case(source='unit = "person_id"', rest=rest)
+    stated = 'role = "insensitive", design = "cluster", assume_unlinkable = "an office number", unchanged = "errors"'
+    policy.write_text(policy.read_text().replace('house = { role = "excluded" }', f"house = {{ {stated} }}"))
+    found = households(tmp_path)
+    alike = Counter(tuple(sorted((sex, age) for sex, age, _ in members)) for members in found)
+    alone = sum(n == 1 for n in alike.values())
+
+    assert run("plan", policy) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert alone > 5
+    assert f"links the released records of 150 clusters; of {alone} of them no other has the same composition" in said
+    large = (tmp_path / "visits.csv").read_text()
+    (tmp_path / "visits.csv").write_text(re.sub(r"SECRET\d+", lambda m: f"district{int(m[0][6:]) % 3}", large))
+    assert run("plan", policy) == 0
+    assert "same composition" not in " ".join(capsys.readouterr().out.split())

@@ -68,7 +68,8 @@ def _lines(found: TableCheck) -> list[str]:
         if finding.verdict is Verdict.UNDECIDED:
             text.append(f"  {'':<9} {'':<{width}}  {UNNAMED}")
         if finding.groups_over:
-            over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} records"
+            of = "records" if found.unit is None else "units"
+            over = f"fails in {finding.groups_over:,} of the classes, with {finding.people_over:,} {of}"
             text.append(f"  {'':<9} {'':<{width}}  {over}")
     if not found.classes:
         text.append(f"note: {UNCHECKED}")

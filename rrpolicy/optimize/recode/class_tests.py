@@ -64,9 +64,13 @@ def class_tests(
     *,
     suppressing: bool,
 ) -> ClassTests:
-    """Return requirements as tests of classes; `suppressing`: failing classes may be suppressed."""
-    others = tuple((r, a) for r, a in requirements if a.per_class is None)
-    rules = ((r.model, rule) for r, a in requirements if a.per_class is not None for rule in a.per_class(r, policy))
+    """Return requirements as tests of classes; `suppressing`: failing classes may be suppressed.
+
+    A requirement on units of several records is not a test of classes: its assessor decides.
+    """
+    by_class = [(r, a.per_class) for r, a in requirements if a.per_class is not None and r.max_records == 1]
+    others = tuple((r, a) for r, a in requirements if a.per_class is None or r.max_records > 1)
+    rules = ((r.model, rule) for r, per_class in by_class for rule in per_class(r, policy))
     return _with_rules(ClassTests((), (), others), rules, policy, attributes, suppressing=suppressing)
 
 

@@ -98,9 +98,11 @@ def full_domain(  # noqa: PLR0917 what a search is
         whole = channel_of(coarsest)
         failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
         uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
-        raise infeasible_error(
+        found = infeasible_error(
             search, coarsest, failing, goal, lambda models: achieved_measures(task, models, uncut, original)
         )
+        rare = rare_units_hint(task, failing, original)
+        raise RequirementError([replace(p, hint=rare) for p in found.problems]) if rare else found
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
 
@@ -198,6 +200,18 @@ def infeasible_error(
         f"; failing there: {said(names)}" if names else ""
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
+
+
+def rare_units_hint(task: Task, failing: Collection[str], original: Original) -> str:
+    """Return the hint where units of a rare number of records prevent a requirement; else nothing."""
+    if original.units is None or not any(r.model in failing and r.max_records > 1 for r, _ in task.requirements):
+        return ""
+    size, units = min(original.units.sizes.items(), key=lambda item: (item[1], -item[0]))
+    have = "1 unit has" if units == 1 else f"{units:,} units have"
+    return (
+        f"generalising does not change how many records a unit has, and {have} {size}: leave rare numbers of records "
+        "out of the table, or ask for less"
+    )
 
 
 def multidimensional(

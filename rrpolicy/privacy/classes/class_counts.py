@@ -14,9 +14,11 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
-from rrpolicy.engine.arrays import as_numpy
+from rrpolicy.counts import UnitCounts
+from rrpolicy.engine.arrays import as_numpy, number_values
 from rrpolicy.frozen import replace
 from rrpolicy.privacy.classes.histograms import Classes, Histograms
+from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,11 +50,43 @@ class ClassCounts(Struct, frozen=True):
         classes: the classes with a histogram of each counted column, by its name.
         values: column -> the values of the histograms' positions; those outside `labels` come last.
         people: (classes,) sums of weights, or people of the population; None without either.
+        units: classes of units of several records; None if a record is one.
     """
 
     classes: Classes
     values: dict[str, tuple[Value | None, ...]]
     people: npt.NDArray[Any] | None = None
+    units: UnitClasses | None = None
+
+
+def count_unit_classes(  # noqa: PLR0917 the arguments of `count_classes`
+    connection: duckdb.DuckDBPyConnection,
+    relation: str,
+    unit: str,
+    known: Sequence[str],
+    counted: Sequence[CountedColumn],
+    concerned: str | None = None,
+    suppressed: str | None = None,
+) -> UnitClasses:
+    """Count the classes of units; `unit` is SQL of the column that identifies them, the others as in `count_classes`.
+
+    A suppressed record is in no class, and no record of its unit there.
+    """
+    kept = f"{relation} WHERE NOT coalesce({suppressed}, false)" if suppressed else relation
+    keys = "".join(f", {sql} AS k{i}" for i, sql in enumerate(known))
+    values = "".join(f", {column.sql} AS v{i}" for i, column in enumerate(counted))
+    held = f"coalesce({concerned or 'true'}, false)"
+    query = f"SELECT {unit} AS u{keys}{values}, {held} AS c, count(*) AS n FROM {kept} GROUP BY ALL"  # noqa: S608
+    table = _query_table(connection, query)
+    codes = [number_values(table.column(f"k{i}")) for i in range(len(known))]
+    encoded = [_encode_column(table.column(f"v{i}"), column.labels) for i, column in enumerate(counted)]
+    columns = [*codes, *(code.astype(np.int32) for code, _ in encoded), _table_column(table, "c").astype(np.int32)]
+    found = UnitCounts.of_rows(columns, _table_column(table, "n").astype(np.int64), number_values(table.column("u")))
+    own = {
+        column.name: (found.codes[:, len(known) + i].astype(np.int64), len(encoded[i][1]))
+        for i, column in enumerate(counted)
+    }
+    return UnitClasses.counted(found, list(found.codes[:, : len(known)].T), found.codes[:, -1].astype(bool), own)
 
 
 def count_classes(

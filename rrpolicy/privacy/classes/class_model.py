@@ -15,6 +15,7 @@ from rrpolicy.canonical_json import Value, exact
 from rrpolicy.channels.base import Axis, Layout
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.declarations import Role
+from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.finding import UNCHECKED, Basis, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.type_checks import plugin_contract_error
@@ -27,12 +28,13 @@ from rrpolicy.privacy.classes.grouping import (
     equivalence_classes,
     written_classes,
 )
-from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, subgroup_obstacle
+from rrpolicy.privacy.model import Assessor, Order, PerClass, Written, conclude, subgroup_obstacle
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Channel
     from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
     from rrpolicy.source.protocol import Original
 
 Options = TypeVar("Options", bound=BaseModel)
@@ -46,6 +48,10 @@ NULLS = (
 CLASS_ADVERSARY = (
     "Knows that a person is in the table, their quasi-identifiers and everything else that is released but the "
     "sensitive attributes, and reads the records that agree."
+)
+UNIT_ADVERSARY = (
+    "Knows that a unit of protection is in the table, and of all its records the quasi-identifiers and everything else "
+    "that is released but the sensitive attributes; reads the records that agree."
 )
 POPULATION_ADVERSARY = (
     "Knows that the person is in the population, not whether in the table, and everything that makes a class."
@@ -137,6 +143,7 @@ class ClassModel(Generic[Options]):
         called: option -> the name of a caller's threshold where that differs.
         counted: for options that need a population: whether its people must be counted, so that no estimate decides.
         linking: whether a policy needs quasi-identifiers.
+        by_units: whether it can be assessed over units of several records.
         adversary: see `Assessor`.
         estimates: see `Assessor`.
     """
@@ -150,6 +157,7 @@ class ClassModel(Generic[Options]):
     called: Mapping[str, str] = MappingProxyType({})
     counted: bool = False
     linking: bool = False
+    by_units: bool = True
     adversary: str = CLASS_ADVERSARY
     estimates: bool = False
 
@@ -307,7 +315,13 @@ class ClassModel(Generic[Options]):
         return tuple(self._assessor(kind) for kind in CLASS_CHANNELS if kind.most != 0 or not self.protecting)
 
     def _assessor(self, kind: ClassChannel) -> Assessor:
-        def assess(requirement: Requirement[Options], channel: Channel, original: Original) -> Finding:
+        def assess(requirement: Requirement[Options], channel: Any, original: Original) -> Finding:
+            if requirement.max_records > 1:
+                from rrpolicy.privacy.classes.unit_classes import unit_classes
+
+                if original.units is None:  # counts without the column of the units
+                    return conclude(requirement, None, None, Basis.ORIGINAL, UNIT_ADVERSARY)
+                return self.held_by_units(requirement, original.policy, unit_classes(requirement, channel, original))
             return self.held(requirement, original.policy, equivalence_classes(requirement, channel, original))
 
         def measure(requirement: Requirement[Options], policy: Policy, channel: Channel, written: Written) -> Finding:
@@ -330,7 +344,9 @@ class ClassModel(Generic[Options]):
             measure=measure if kind.written is not None else None,
             layout=self.layout,
             estimates=self.estimates,
+            units=Basis.ORIGINAL if kind.by_units and self.by_units else None,
             adversary=self.adversary,
+            monotone=kind.by_units and not self.protecting,
         )
 
     def held(self, requirement: Requirement[Options], policy: Policy, classes: Classes) -> Finding:
@@ -338,6 +354,67 @@ class ClassModel(Generic[Options]):
         columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
         found = self.find(requirement.options, columns, classes)
         return replace(found, companions=(*found.companions, *_reader_chances(columns, classes)))
+
+    def held_by_units(self, requirement: Requirement[Options], policy: Policy, classes: UnitClasses) -> Finding:
+        """Return the finding of an entry for units of several records: the worst of all ways to count decides.
+
+        Raises:
+            PolicyError: RR246 if an attribute varies in a unit, and the model needs an order that tuples do not have.
+        """
+        columns = [Protected.of(policy.attributes[name]) for name in requirement.protects(policy)]
+        for column in columns:
+            if column.name in classes.varying and self.lacks(requirement.options, Protected(column.name)) is not None:
+                message = (
+                    f"{requirement.model}: '{column.name}' varies among the records of a unit, whose values together "
+                    "have no order and no hierarchy"
+                )
+                hint = "use the variational distance, or release one record of each unit"
+                place = requirement.place or policy.place("source.max_records")
+                raise PolicyError(Problem("RR246", message, place, hint=hint))
+        return self.find_by_units(requirement.options, columns, classes)
+
+    def find_by_units(
+        self, options: Options, columns: Sequence[Protected], classes: UnitClasses, *, limited: bool = True
+    ) -> Finding:
+        """Return the finding of units, as `find` does of records: the worst of all ways to count decides."""
+        import numpy as np
+
+        constant = [column for column in columns if column.name not in classes.varying]
+        varying = [column for column in columns if column.name in classes.varying]
+        views = [(classes.units, constant)] if constant or not columns else []
+        if varying:
+            tuples = [Protected(column.name) for column in varying]
+            views += [(classes.records, varying), *((part, tuples) for part in classes.tuples)]
+        found = [self.find(options, protected, counted, limited=limited) for counted, protected in views]
+        sign = 1 if self.wording(options).least else -1
+        worst = min(found, key=lambda f: (f.verdict is not Verdict.FAILED, sign * (f.achieved or Measure(0.0)).value))
+        chances: dict[tuple[str, str], Companion] = {}
+        for counted, protected in views:
+            for chance in _reader_chances(protected, counted, classes.units):
+                first = chances.setdefault((chance.name, chance.of), chance)
+                chances[chance.name, chance.of] = max(first, chance, key=lambda c: c.measure.value)
+        meaning = "the fewest units with a record in one equivalence class: k against who knows one record of a unit"
+        known = Companion("k by single records", Measure(float(classes.fewest)), Basis.ORIGINAL, meaning)
+        measures = *_class_size_measures(classes.units), known, *chances.values()
+        own = tuple(c for c in worst.companions if c.name not in {measure.name for measure in measures})
+        companions = tuple(replace(c, basis=Basis.ORIGINAL) for c in (*own, *measures))
+        failing = np.zeros(len(classes.units.sizes), dtype=bool)
+        keys = [np.arange(len(failing)), classes.key, *(part.first + np.arange(part.keys) for part in classes.keyed)]
+        shown = [classes.units, classes.records, *classes.tuples]
+        for counted, protected in views if limited else ():
+            key = keys[next(i for i, part in enumerate(shown) if part is counted)]
+            for column in protected or (None,):
+                passes = self._outcome(options, column, counted, limited=True).passes
+                if passes is not None:
+                    failing[key[~passes & counted.concerned]] = True
+        return replace(
+            worst,
+            basis=Basis.ORIGINAL,
+            adversary=UNIT_ADVERSARY,
+            companions=companions,
+            groups_over=int(failing.sum()),
+            people_over=int(classes.units.sizes[failing].sum()),
+        )
 
     def find(
         self, options: Options, columns: Sequence[Protected], classes: Classes, *, limited: bool = True
@@ -353,19 +430,28 @@ class ClassModel(Generic[Options]):
         outcomes = [self._outcome(options, column, classes, limited=limited) for column in columns or (None,)]
         return self._conclude(options, outcomes, classes, limited=limited)
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield findings without a limit; `requirement` is the measured quantity in words.
 
         Args:
             column: the column whose values are protected; None for class sizes alone.
             classes: the classes with a histogram of it.
+            units: the classes of units, which are measured in their place; None where records are counted.
         """
-        if self.protecting is (column is None):
+        if self.protecting is (column is None) or (units is not None and not self.by_units):
             return
+        columns = () if column is None else (column,)
+        if units is not None and column is not None and column.name in units.varying:
+            column = Protected(column.name)  # values of several records have no order
         for options in self.unlimited():
             if column is not None and (self.lacks(options, column) or (column.unlisted and self.placed(options))):
                 continue
-            found = self.find(options, () if column is None else (column,), classes, limited=False)
+            if units is None:
+                found = self.find(options, columns, classes, limited=False)
+            else:
+                found = self.find_by_units(options, columns, units, limited=False)
             words = self.wording(options).quantity + ("" if column is None else f" of {column.name}")
             yield replace(self.rename_by_kind(found, options), requirement=words)
 
@@ -468,11 +554,17 @@ def with_population_assumptions(found: Finding, classes: Classes) -> Finding:
     return replace(found, assumptions=(*found.assumptions, classes.population.assumption), basis=basis)
 
 
-def _reader_chances(columns: Sequence[Protected], classes: Classes) -> Iterator[Companion]:
-    """Yield the largest probabilities that a reader of the classes finds a person's record or protected value."""
+def _reader_chances(
+    columns: Sequence[Protected], classes: Classes, found_in: Classes | None = None
+) -> Iterator[Companion]:
+    """Yield the largest probabilities that a reader of the classes finds a person's record or protected value.
+
+    `found_in`: classes in which he finds the record; by default the same.
+    """
     if not classes.concerned.any():
         return
-    smallest = Measure(1 / int(classes.sizes[classes.concerned].min()))
+    people = classes if found_in is None else found_in
+    smallest = Measure(1 / int(people.sizes[people.concerned].min()))
     yield Companion("1/smallest class", smallest, Basis.RELEASE, DRAWN, chance_of=Risk.LINKING)
     for column in columns:
         held = classes.histograms[column.name]
@@ -486,14 +578,14 @@ def _reader_chances(columns: Sequence[Protected], classes: Classes) -> Iterator[
 
 
 def _class_size_measures(classes: Classes) -> tuple[Companion, ...]:
-    sizes = classes.sizes[classes.concerned]
+    sizes, of = classes.sizes[classes.concerned], classes.of
     found: list[tuple[str, float, str]] = [
-        ("equivalence classes", len(sizes), "groups of records that agree in all that is taken to be known")
+        ("equivalence classes", len(sizes), f"groups of {of} that agree in all that is taken to be known")
     ]
     if len(sizes):
         found += [
-            ("smallest class", int(sizes.min()), "records in the smallest of them"),
-            ("average class", int(sizes.sum()) / len(sizes), "records in a class on average"),
+            ("smallest class", int(sizes.min()), f"{of} in the smallest of them"),
+            ("average class", int(sizes.sum()) / len(sizes), f"{of} in a class on average"),
         ]
     if classes.suppressed:
         found.append(("suppressed records", classes.suppressed, "records whose quasi-identifiers are all suppressed"))

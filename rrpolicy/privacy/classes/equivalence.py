@@ -104,11 +104,11 @@ def expected_classes(
         gather_evidence(original, KnownAndSensitive(seen.known, seen.carried, target))
         for target in seen.sensitive or (None,)
     ]
-    people, released = parts[0].n, _released_codes(seen, parts[0].values)
+    people, released = parts[0].n, released_codes(seen, parts[0].values)
     concerned = np.ones(len(people), dtype=bool)
     place = 0
     for axis in seen.known:
-        for column, images in _subgroup_codes(axis, requirement, original.policy).items():
+        for column, images in subgroup_codes(axis, requirement, original.policy).items():
             concerned &= np.isin(released[place + column], images)
         place += len(axis.attributes)
     kept = _is_in_class(seen, released)
@@ -123,14 +123,14 @@ def expected_classes(
     for name, axis, part in zip(sensitive, seen.sensitive, parts, strict=False):
         counts = part.histograms[kept]
         cell, code = np.nonzero(counts)
-        value = _recoded_columns(axis, code[:, None])[:, 0].astype(np.int64)
+        value = recoded_columns(axis, code[:, None])[:, 0].astype(np.int64)
         width = len(axis.columns()[0].labels)
         found = Histograms.of_cells(group[cell], value, counts[cell, code], classes=classes, values=width)
         histograms[name] = replace(found, beyond=_released_totals(axis, part.histograms, width)) if gone else found
     population = None
     if requirement.needs_reference and original.reference is not None:
         evidence = gather_evidence(original.reference, KnownAndSensitive(seen.known, (), None))
-        theirs = _released_codes(seen, evidence.values)
+        theirs = released_codes(seen, evidence.values)
         inside = _is_in_class(seen, theirs)
         by_class = _people_by_class(released, group, classes, [t[inside] for t in theirs], evidence.n[inside])
         population = Population.counted(by_class[:-1], int(by_class[-1]), int(evidence.n[~inside].sum()))
@@ -140,15 +140,15 @@ def expected_classes(
 def _released_totals(axis: Axis, histograms: Ints, width: int) -> Ints:
     """Return (released values,) the records with each, suppressed ones included."""
     whole = np.zeros(width, dtype=np.int64)
-    np.add.at(whole, _recoded_columns(axis, np.arange(histograms.shape[1])[:, None])[:, 0], histograms.sum(axis=0))
+    np.add.at(whole, recoded_columns(axis, np.arange(histograms.shape[1])[:, None])[:, 0], histograms.sum(axis=0))
     return whole
 
 
-def _released_codes(seen: ClassColumns, values: Codes) -> list[Codes]:
+def released_codes(seen: ClassColumns, values: Codes) -> list[Codes]:
     """Return the released codes of (groups, attributes) original codes, by column that makes the classes."""
     released: list[Codes] = []
     for axis in seen.known:
-        released += list(_recoded_columns(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
+        released += list(recoded_columns(axis, values[:, len(released) : len(released) + len(axis.attributes)]).T)
     return [*released, *values[:, len(released) :].T]
 
 
@@ -196,7 +196,7 @@ def empirical_classes(
     seen = class_columns(channel, policy, sensitive)
     within: dict[str, Sequence[Value]] = {}
     for axis in seen.known:
-        for place, images in _subgroup_codes(axis, requirement, policy).items():
+        for place, images in subgroup_codes(axis, requirement, policy).items():
             column = axis.columns()[place]
             within[column.name] = [column.labels[code] for code in images]
     columns = [axis.columns()[0].name for axis in seen.sensitive]
@@ -205,7 +205,7 @@ def empirical_classes(
     return Classes(found.sizes, histograms, found.concerned, found.suppressed)
 
 
-def _recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
+def recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
     """Return the released codes of rows of an axis' original codes, by column."""
     if isinstance(axis, Recode):
         return axis.recode(codes)
@@ -214,7 +214,7 @@ def _recoded_columns(axis: Axis, codes: Codes | Ints) -> Codes:
     return codes.astype(np.int32)
 
 
-def _subgroup_codes(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
+def subgroup_codes(axis: Axis, requirement: Requirement, policy: Policy) -> dict[int, list[int]]:
     """Return column -> the released codes that a record of the subgroup may have, for the columns that it limits.
 
     A label includes the category or not, whatever the other columns contain: a possible member of a class counts as

@@ -34,6 +34,7 @@ class ClassChannel(Struct, frozen=True):
         axes: see `Assessor`. With axes, planners may test class by class.
         most: the most sensitive attributes whose values are counted in its classes; None for all of a policy.
         refusal: the reason for which it refuses a requirement that protects more.
+        by_units: whether its classes are known of units of several records.
     """
 
     channel: type[Channel]
@@ -42,6 +43,7 @@ class ClassChannel(Struct, frozen=True):
     axes: tuple[type[Axis], ...] = ()
     most: int | None = None
     refusal: str = ""
+    by_units: bool = False
 
 
 def _planned_product(requirement: Requirement, channel: Product, original: Original) -> Classes:
@@ -72,7 +74,7 @@ def _written_suppression(
 
 
 CLASS_CHANNELS = (
-    ClassChannel(Product, _planned_product, _written_product, DETERMINISTIC_AXES),
+    ClassChannel(Product, _planned_product, _written_product, DETERMINISTIC_AXES, by_units=True),
     ClassChannel(
         SuppressionChannel,
         _planned_suppression,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -182,6 +182,7 @@ class Classes:
         concerned: (classes,) those that may have a record of a requirement's subgroup.
         suppressed: records in no class, as all their known columns are suppressed.
         population: people who agree with each class; None if the population is unknown.
+        of: what is counted in a class, records or units of protection.
     """
 
     sizes: Ints
@@ -189,6 +190,7 @@ class Classes:
     concerned: Mask
     suppressed: int = 0
     population: Population | None = None
+    of: Literal["records", "units"] = "records"
 
     @property
     def records(self) -> int:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes, Integers, Mask
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 HIDDEN = "Records whose quasi-identifiers are all suppressed form one more class, which the requirement covers as well."
 ABSENT = "people of the population whose class the table lacks"
@@ -95,6 +96,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})
     counted = True
     linking = True
+    by_units = False
     adversary = POPULATION_ADVERSARY
 
     def describe_limit(self, options: DeltaPresenceOptions) -> str:
@@ -126,10 +128,12 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
             return "`min` also covers people whose class is not in the table, and `where` does not identify these"
         return super().supports(requirement, policy, axes) or population_obstacle(policy)
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield the largest and the least presence, if the population was counted."""
         if classes.population is not None and classes.population.standing is Standing.EXACT:
-            yield from super().measure(column, classes)
+            yield from super().measure(column, classes, units)
 
     def find(
         self, options: DeltaPresenceOptions, columns: Sequence[Protected], classes: Classes, *, limited: bool = True

@@ -39,6 +39,7 @@ from rrpolicy.privacy.model import EVERY_MODEL, SHARED_VALUE_NOTE, PerClass
 if TYPE_CHECKING:
     from rrpolicy.counts import Ints
     from rrpolicy.privacy.classes.histograms import Classes, Mask
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 
 class KMapOptions(ClassOptions):
@@ -93,6 +94,7 @@ class KMap(ClassModel[KMapOptions]):
     asks = "k"
     called = MappingProxyType({"k": "k_map"})
     linking = True
+    by_units = False
     adversary = POPULATION_ADVERSARY
     estimates = True
 
@@ -148,10 +150,12 @@ class KMap(ClassModel[KMapOptions]):
             return replace(found, verdict=Verdict.UNDECIDED)
         return found
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield the people in the class of fewest, if the population is known."""
         if classes.population is not None:
-            yield from super().measure(column, classes)
+            yield from super().measure(column, classes, units)
 
     def _outcome(
         self, options: KMapOptions, column: Protected | None, classes: Classes, *, limited: bool

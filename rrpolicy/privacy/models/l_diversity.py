@@ -35,6 +35,7 @@ from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 MEASURES = {
     "written-posteriors": (
@@ -228,10 +229,12 @@ class LDiversity(ClassModel[LDiversityOptions]):
         for kind in (DiversityKind.DISTINCT, DiversityKind.FREQUENCY, DiversityKind.ENTROPY):
             yield LDiversityOptions(kind=kind, l=Fraction(1))
 
-    def measure(self, column: Protected | None, classes: Classes) -> Iterator[Finding]:
+    def measure(
+        self, column: Protected | None, classes: Classes, units: UnitClasses | None = None
+    ) -> Iterator[Finding]:
         """Yield the finding of each kind; for `recursive` c at the largest l that any c permits."""
-        yield from super().measure(column, classes)
-        if column is None:
+        yield from super().measure(column, classes, units)
+        if column is None or units is not None:
             return
         histograms, kind = classes.histograms[column.name], DiversityKind.RECURSIVE
         distinct = histograms.distinct[classes.concerned & (histograms.sizes > 0)]

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.finding import Measure, Standing
-from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY
+from rrpolicy.privacy.classes.class_model import POPULATION_ADVERSARY, UNIT_ADVERSARY
 from rrpolicy.privacy.population.individual_risk import INDEPENDENT, POSTERIOR, InverseSizePosterior
 from rrpolicy.privacy.population.unlimited_measures import measure_finding, related_number
 
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from rrpolicy.finding import Finding
     from rrpolicy.privacy.classes.class_population import Population
     from rrpolicy.privacy.classes.histograms import Classes
+    from rrpolicy.privacy.classes.unit_classes import UnitClasses
 
 REFERENCE = "El Emam 2013, chapter 16; El Emam, Dankar 2008"
 MARKETER = "Dankar, El Emam 2010"
 UNIQUES = "Skinner, Elliot 2002"
+SINGLE_RECORDS = "Templ, Kowarik, Meindl 2015, section 3 (household risk)"
+BY_SINGLE_RECORDS = "1 - prod(1 - 1/f) over the records of a unit: that at least one is linked, each independently"
 PROSECUTOR_ADVERSARY = "Knows that the person is in the table, and everything that makes a class."
 MARKETER_ADVERSARY = "Links every record of the table to a person of the population; a share of right links suffices."
 
@@ -62,6 +65,29 @@ def class_size_findings(classes: Classes) -> Iterator[Finding]:
             related_number("at the highest", at_highest, "records in the smallest classes"),
         ],
         REFERENCE,
+    )
+
+
+def unit_risk_finding(units: UnitClasses) -> Finding:
+    """Return the finding on units of several records: linked by all their records, and by any one of them."""
+    n = units.units.sizes
+    total, alone = int(n.sum()), int((n == 1).sum())
+    each, weight = [], []
+    for part in units.keyed:
+        each.append(1 - np.prod(1 - 1 / units.single[part.group], axis=1))
+        weight.append(part.n)
+    risk, of = np.concatenate(each), np.concatenate(weight)
+    return measure_finding(
+        *("unit-risk", "highest probability of linking a unit by all its records", Measure(1 / int(n.min()))),
+        *(UNIT_ADVERSARY, ()),
+        [
+            related_number("units", total, "units of protection in the table"),
+            related_number("average", len(n) / total, "probability of a right link on average over units"),
+            related_number("alone", alone, "units whose records no other unit has"),
+            related_number("highest by single records", float(risk.max()), BY_SINGLE_RECORDS),
+            related_number("average by single records", float((risk * of).sum() / total), "the same on average"),
+        ],
+        SINGLE_RECORDS,
     )
 
 

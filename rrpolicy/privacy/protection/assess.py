@@ -32,6 +32,7 @@ from rrpolicy.declarations import Role
 from rrpolicy.finding import Measure, Standing
 from rrpolicy.frozen import replace
 from rrpolicy.privacy.cells import occupied_cells
+from rrpolicy.privacy.classes.unit_classes import fewest_units
 from rrpolicy.privacy.disclosure.reconstruction import axis_width, quasi_identifier_reconstruction
 from rrpolicy.privacy.epsilon.scope_loss import epsilon_of_ratio, k_of_cross_ratio, scope_loss
 from rrpolicy.privacy.evidence import (
@@ -209,6 +210,10 @@ def _finding_chances(product: Product, original: Original, evidence: Evidence) -
     most = original.policy.source.max_records
     if most > 1:
         units = original.units
+        known = [axis for axis in product.axes if {*axis.attributes} <= {*evidence.names}]
+        listed = [name for axis in known for name in axis.attributes] == [*evidence.names]
+        if units is not None and listed and all(isinstance(axis, (Identity, Recode)) for axis in known):
+            return 1 / fewest_units(known, original, evidence.values), Standing.UPPER_BOUND
         cross = scope_loss(product).cross
         bound = 1.0 if units is None else float(1 / k_of_units(cross, units.sizes))
         return np.full(len(evidence.n), bound), Standing.UPPER_BOUND
