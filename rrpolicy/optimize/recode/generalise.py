@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen import replace
-from rrpolicy.numbers import plain_number
+from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables, sufficient_tests
 from rrpolicy.optimize.recode.lattice import Choice, ClassTest, LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at
@@ -99,7 +101,7 @@ def full_domain(  # noqa: PLR0917 what a search is
         failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
         uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
         raise infeasible_error(
-            search, coarsest, failing, goal, lambda models: achieved_measures(task, models, uncut, original)
+            search, coarsest, failing, attributes, goal, lambda models: achieved_measures(task, models, uncut, original)
         )
     levels = tuple(a.chosen[place] for a, place in zip(attributes, best.node, strict=True))
     return Generalised(channel_of(best), levels, best, len(np.ravel(search.loss.bounds())), search.tested)
@@ -167,10 +169,11 @@ def achieved_measures(task: Task, models: Collection[str], channel: Channel, ori
     return ", ".join(dict.fromkeys(said))
 
 
-def infeasible_error(
+def infeasible_error(  # noqa: PLR0917 what a search is
     search: LatticeSearch,
     coarsest: Choice,
     failing: Collection[str],
+    attributes: Sequence[Recoded],
     goal: Goal,
     said: Callable[[Collection[str]], str],
 ) -> RequirementError:
@@ -188,14 +191,30 @@ def infeasible_error(
         alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
         names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
-        share = plain_number(float(goal.suppression), 4)
-        hint = (
-            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or ask for less"
-        )
+        enough = "" if failing else _sufficient_suppression(coarsest.suppressed / records)
+        hint = "; ".join([enough] * bool(enough) + [*_fixed_attribute_remedies(attributes), "or ask for less"])
+        hint = hint.removeprefix("or ")
     message = f"no generalisation satisfies every requirement: {stands}" + (
         f"; there fail {said(names)}" if names else ""
     )
     return RequirementError(Problem("RR105", message, goal.place, hint=hint))
+
+
+def _sufficient_suppression(share: float) -> str:
+    """Return the advice to suppress a share of the records; "" if nearly all of them would have to go."""
+    wanted = strictest_limit(share, "at most")
+    return f"allow `suppression = {wanted}`, which is enough" if float(wanted) < 1 else ""
+
+
+def _fixed_attribute_remedies(attributes: Sequence[Recoded]) -> Iterator[str]:
+    """Yield the advice on attributes whose level is fixed below the coarsest one: by `node`, or by their role."""
+    fixed = [a for a in attributes if len(a.chosen) == 1 and a.chosen[0] < len(a.levels) - 1]
+    exact = [a.attribute.name for a in fixed if a.attribute.role is not Role.QUASI_IDENTIFIER]
+    pinned = [a.attribute.name for a in fixed if a.attribute.role is Role.QUASI_IDENTIFIER]
+    if pinned:
+        yield f"let `node` generalise {quoted_list(pinned)} further"
+    if exact:
+        yield f"give {quoted_list(exact)} the role quasi-identifier, or exclude {'it' if len(exact) == 1 else 'them'}"
 
 
 def multidimensional(
@@ -228,7 +247,7 @@ def multidimensional(
         names = achieved_measures(task, models, whole, original)
         stands = f"even the whole table, as one class, fails {names}" if names else FORCED_FAILURE
         message = f"no partition satisfies every requirement: {stands}"
-        hint = "ask for less, or release fewer attributes unchanged beside the quasi-identifiers"
+        hint = "; or ".join(["ask for less", *_fixed_attribute_remedies(attributes)])
         raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
     channel = build([axis])
     failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]
