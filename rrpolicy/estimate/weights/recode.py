@@ -166,7 +166,7 @@ def biased_counts_error(axes: Sequence[AxisWeights], what: str) -> PolicyError:
             "RR288",
             f"{what} cannot be estimated from {', '.join(columns) or 'this table'}: counts spread inside groups are "
             "biased and have no covariance",
-            hint="ask for a crosstab, which says what is certain, or for an association with spread=True, which only "
+            hint="ask for a crosstab, which says what is certain, or for an association with `spread=True`, which only "
             "describes; or study the groups as they were released",
         )
     )
