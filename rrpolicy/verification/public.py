@@ -52,6 +52,7 @@ from rrpolicy.verification.records import (
     documents_identical,
     read_sealed_record,
 )
+from rrpolicy.wording import MET
 
 PAGE = "report.html"
 RELEASE_PATH = "public/release.json"
@@ -62,7 +63,7 @@ CLAIMS = (
     ("the mechanism's name", "mechanism"),
     ("roles, scales, hierarchies and reasons of the attributes", "attributes"),
     ("what the policy requires", "requirements"),
-    ("what the policy asks of the data's use, and whether it is met", "utility"),
+    (f"what the policy asks of the data's use, and whether it is {MET}", "utility"),
     ("where parameters come from", "origins"),
     ("which statistics of the original the release tells", "derived"),
     ("the table that parameters were chosen on", "plan_on"),
