@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rrpolicy.estimate import LEVEL
 from rrpolicy.numbers import (
     at_most_decimals,
     edge_label,
@@ -37,6 +38,7 @@ ELSEWHERE = {
 WRITERS = {"figure", "plain_number", "exact_number", "grouped_number", "fixed_number", "tick_label", "two_digits"}
 """Functions that write a number: it reaches them unrounded."""
 TEMPLATE_FORMAT = re.compile(r"%\.?\d*[gfe]|:\.\d+[gfe%]|\*\s*100\b|\b100\s*\*|\|\s*round\b")
+DEFAULT_LEVEL = re.compile(r"0?\.95\b|\b95 %|\b95 of 100\b")
 PATTERN_FORMAT = re.compile(r"\{\w*:[^{}]*[gfe%]\}|%\.\d+[gfe]")
 """Formats in text that `str.format` or `%` fills."""
 
@@ -132,3 +134,42 @@ def test_a_percentage_that_is_made_by_hand_is_found(tmp_path: Path, name: str, t
 )
 def test_each_form_of_a_number(written: str, text: str) -> None:
     assert written == text
+
+
+def levels(path: Path) -> list[str]:
+    """Return the places where the default confidence level is written as a number."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return DEFAULT_LEVEL.findall(text)
+    nodes = list(ast.walk(ast.parse(text)))
+    told = {id(n.value) for n in nodes if isinstance(n, ast.Expr)}
+    constants = [n.value for n in nodes if isinstance(n, ast.Constant) and id(n) not in told]
+    return [str(c) for c in constants if c == LEVEL or (isinstance(c, str) and DEFAULT_LEVEL.search(c))]
+
+
+def test_the_default_level_is_stated_once() -> None:
+    paths = [
+        path
+        for room in ("rrpolicy", "plugins", "reports")
+        for path in sorted((ROOT / room).rglob("*"))
+        if path.suffix in {".py", ".html", ".R"}
+    ]
+
+    found = {path.relative_to(ROOT).as_posix() for path in paths if levels(path)}
+
+    assert found == {"rrpolicy/estimate/__init__.py", "rrpolicy/governance/compare/compare.py"}
+    assert levels(ROOT / "rrpolicy/governance/compare/compare.py") == ["0.95"]  # of the work that is done
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("wrong.py", 'a = "± half a 95 % interval"\n'),
+        ("wrong.py", "def f(level: float = 0.95) -> None: ...\n"),
+        ("wrong.R", "rr_count <- function(release, level = .95)\n"),
+    ],
+)
+def test_a_level_that_is_stated_again_is_found(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+
+    assert len(levels(tmp_path / name)) == 1
