@@ -107,14 +107,45 @@ def out_of_hundred(low: float, high: float | None = None) -> str:
     return (percent(low) if high is None else percent_range(low, high)).replace(" %", "")
 
 
+def percent_rounded_up(limit: Fraction) -> str:
+    """Return a probability in percent; where digits are cut it is rounded up, so that it stays a bound."""
+    up = Context(prec=3, rounding=ROUND_CEILING)
+    return f"{figure(float(up.divide(Decimal(100 * limit.numerator), Decimal(limit.denominator))))} %"
+
+
+def rough_percent(share: float) -> str:
+    """Return a share in percent with two significant digits."""
+    return f"{figure(100 * share, 2)} %"
+
+
+def percent_number(share: float, decimals: int = 2) -> str:
+    """Return a share in percent without the sign, for tables whose head has it; decimals as for `fixed_number`."""
+    return fixed_number(100 * share, decimals)
+
+
+def percent_tick(share: float) -> str:
+    """Return a round share as the label of an axis in percent."""
+    return f"{tick_label(round(100 * share, 8))} %"
+
+
+def percent_cell(share: float) -> str:
+    """Return a share in percent without the sign, for the cell of a map: two significant digits."""
+    return two_digits(100 * share)
+
+
 def level_percent(level: float) -> str:
     """Return a confidence level, such as `95 %`."""
     return f"{100 * level:g} %"
 
 
-def percentage_points(share: float) -> str:
-    """Return a difference of shares in percentage points."""
-    return f"{figure(100 * share, 2)} points"
+def percentage_points(share: float, unit: str = "points") -> str:
+    """Return a difference of shares in percentage points: two significant digits."""
+    return f"{figure(100 * share, 2)} {unit}"
+
+
+def points_of_percent(share: float) -> str:
+    """Return a difference of shares in percentage points, in the digits of `percent`."""
+    return percent(share).replace(" %", " points")
 
 
 def percentage_points_up(share: float) -> str:
@@ -185,6 +216,16 @@ def tick_label(value: float) -> str:
     return plain.replace("-", "\u2212")
 
 
+def edge_label(value: float) -> str:
+    """Return the edge of a bin as the label of an axis: without the noise of its computation."""
+    return tick_label(round(value, 6))
+
+
+def at_most_decimals(value: float, decimals: int, digits: int = DIGITS) -> str:
+    """Return a number with at most so many decimals and significant digits, and no trailing zeros."""
+    return figure(round(value, decimals), digits)
+
+
 def two_digits(value: float) -> str:
     """Return a number with two significant digits and no exponent: the label of a cell, or of an axis's end."""
     return f"{value:.0f}" if abs(value) >= 99.5 else f"{value:.2g}"  # noqa: PLR2004 where .2g turns to powers of ten
@@ -194,6 +235,12 @@ def strictest_limit(end: float, side: Direction) -> str:
     """Return the strictest limit, to three digits, that a number meets: rounded to the side on which it is met."""
     up = Context(prec=3, rounding=ROUND_CEILING if side == "at most" else ROUND_FLOOR)
     return f"{max(up.create_decimal(Decimal(repr(float(end)))), Decimal(0)).normalize():f}"
+
+
+def rounded_down(value: float, digits: int) -> str:
+    """Return a positive number with so many significant digits, never a larger one: what may be required at most."""
+    down = Context(prec=digits, rounding=ROUND_FLOOR)
+    return f"{down.create_decimal(Decimal(repr(float(value)))).normalize():f}"
 
 
 def distinguishable_number(

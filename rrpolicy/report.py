@@ -300,7 +300,7 @@ class MarginalPanel(Struct, frozen=True):
 
     Attributes:
         attribute: released column.
-        level: confidence level of the intervals, such as 0.95; 1 if they are certain limits.
+        level: confidence level of the intervals, such as 0.9; 1 if they are certain limits.
         rows: one per category, in the order of the domain.
         remark: remark on the whole table.
         left_out: number of categories not shown: the rarest in the release.
@@ -623,9 +623,10 @@ class AccuracyRow(Struct, frozen=True):
     Attributes:
         columns: released column, or columns that are counted as one.
         told: counts or estimates that are possible.
-        tenth: half width of a 95 % interval for a share of 10 %; None if there is no interval.
+        tenth: half width of an interval for a share of 10 %; None if there is no interval.
         half: the same for a share of 50 %.
         standing: standing of both numbers: exact or upper bound.
+        level: confidence level of these intervals, such as 0.9; None if there is no interval.
     """
 
     columns: str
@@ -633,6 +634,7 @@ class AccuracyRow(Struct, frozen=True):
     tenth: str | None
     half: str | None
     standing: str | None
+    level: float | None = None
 
 
 class Promise(Struct, frozen=True):

@@ -15,18 +15,23 @@ from rrpolicy.numbers import (
     distinguishable_number,
     figure,
     plain_number,
+    rough_percent,
 )
 
+MET, NOT_MET, UNDECIDED = "met", "not met", "undecided"
 VERDICT_WORDS: Mapping[Verdict | None, str] = {
-    Verdict.SATISFIED: "met",
-    Verdict.FAILED: "not met",
-    Verdict.UNDECIDED: "undecided",
+    Verdict.SATISFIED: MET,
+    Verdict.FAILED: NOT_MET,
+    Verdict.UNDECIDED: UNDECIDED,
     None: "measured",
 }
 """Verdict of a requirement -> its word; None is a measurement without a limit. Documents contain the verdict's name."""
 MEASURED = "measured"
 """Name in documents of the verdict on a measurement without a limit."""
 CONDITIONAL, WAIVED = "met, conditional", "waived"
+NOT_FIT = "Not fit for release"
+"""The head of a page whose release must not be used."""
+UNDECIDED_NOTE = "Undecided: nothing at hand computes this number. What is undecided does not pass."
 _STANDING_PREFIX: Mapping[Standing, str] = {
     Standing.EXACT: "",
     Standing.UPPER_BOUND: "at most ",
@@ -78,7 +83,22 @@ def all_met_sentence(privacy: int, utility: int) -> str:
         if number
     )
     said = " and ".join(parts)
-    return f"{said[0].upper()}{said[1:]} {'is' if privacy + utility == 1 else 'are'} met"
+    return f"{said[0].upper()}{said[1:]} {'is' if privacy + utility == 1 else 'are'} {MET}"
+
+
+def requirements_met(points: int = 0) -> str:
+    """Return the head of a page without unmet requirements: `Requirements met; 2 points need judgement`."""
+    return f"Requirements {MET}; {judgement_words(points)}" if points else f"Requirements {MET}"
+
+
+def judgement_words(points: int) -> str:
+    """Return the number of points that a person must judge: `1 point needs judgement`."""
+    return f"{counted(points, 'point')} {'needs' if points == 1 else 'need'} judgement"
+
+
+def unmet_and(waived: str = WAIVED) -> str:
+    """Return the verdict on an unmet requirement that a waiver permits: `not met, and waived`."""
+    return f"{NOT_MET}, and {waived}"
 
 
 def some_words(some: int, of: int, what: str) -> str:
@@ -162,7 +182,7 @@ def margin_text(achieved: float, limit: float, *, solved: bool = False) -> str |
     if abs(distance) <= max(_NOTHING * abs(limit), _ULPS * math.ulp(limit)):
         off = abs(distance) > _ULPS * math.ulp(limit)
         return f"at the limit{SET if solved else ''}{f', {figure(abs(distance), 3)} {where} it' if off else ''}"
-    share = f" ({figure(100 * abs(distance) / abs(limit), 2)} % of it)" if limit else ""
+    share = f" ({rough_percent(abs(distance) / abs(limit))} of it)" if limit else ""
     return f"{figure(abs(distance), 3)} {where} the limit{share}"
 
 
@@ -191,6 +211,11 @@ def related_measure_text(related: Companion) -> str:
 def sentence(text: str) -> str:
     """Return text that starts with a capital and ends with a full stop."""
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "?", "!")) or not text else ".")
+
+
+def attribute_phrase(sensitive: Collection[str]) -> str:
+    """Return the attributes of an entry of a policy, in words; "" if it names none."""
+    return f" of {' and '.join(f'`{name}`' for name in sensitive)}" if sensitive else ""
 
 
 def columns_phrase(columns: Collection[str]) -> str:

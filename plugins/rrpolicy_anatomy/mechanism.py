@@ -22,7 +22,7 @@ from rrpolicy.plugin import (
     percent,
 )
 from rrpolicy.plugin.solve import groups_of, largest_eligible
-from rrpolicy.plugin.text import plain_number
+from rrpolicy.plugin.text import rounded_down
 from rrpolicy_anatomy.layout import SMALLEST_GROUP, AnatomyLayout, read_layout
 
 
@@ -77,11 +77,7 @@ def _eligibility_error(layout: AnatomyLayout, sensitive: Attribute, counts: Sequ
     named = "one value" if sensitive.observed or not sensitive.domain else f"'{sensitive.domain[counts.index(most)]}'"
     share = percent(most / records) if records else "all"
     ask = f"set an l of at most {largest}, or " if largest >= SMALLEST_GROUP else "no l is small enough: "
-    generalised = (
-        f"generalisation with an l of at most {plain_number(100 * records // most / 100, 3)}"
-        if most
-        else "generalisation"
-    )
+    generalised = f"generalisation with an l of at most {rounded_down(records / most, 3)}" if most else "generalisation"
     return Problem(
         "RR106",
         f"no anatomy for l = {layout.size}: {named} has {share} of the records of '{sensitive.name}', more than 1 in"

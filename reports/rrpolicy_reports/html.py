@@ -9,10 +9,14 @@ from jinja2 import Environment
 from rrpolicy.plugin import Report, figure, percent, template_environment
 from rrpolicy.plugin.text import (
     LEVEL,
+    NOT_FIT,
+    UNDECIDED_NOTE,
     inline_style,
     level_percent,
     matrix_probability,
+    requirements_met,
     sentence,
+    unmet_and,
     used_share,
     verdict_word,
 )
@@ -33,6 +37,7 @@ def environment() -> Environment:
         "prose": text_filters.prose_text,
         "names": text_filters.name_text,
         "numeric": text_filters.numeric_columns,
+        "level": level_percent,
         "percent": percent,
         "probability": matrix_probability,
         "word": verdict_word,
@@ -58,7 +63,14 @@ def environment() -> Environment:
         "shaded": plot_layout.shaded_cells,
     }
     made.tests["constant"] = plot_layout.is_constant
-    made.globals["level"] = level_percent(LEVEL)
+    made.globals |= {
+        "default_level": LEVEL,
+        "level": level_percent(LEVEL),
+        "not_fit": NOT_FIT,
+        "undecided": UNDECIDED_NOTE,
+        "requirements_met": requirements_met,
+        "unmet_and": unmet_and,
+    }
     made.globals["styles"] = {
         page: inline_style("rrpolicy_reports", "report.css", f"{kind}.css") for page, kind in _OF.items()
     }

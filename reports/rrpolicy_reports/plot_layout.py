@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from rrpolicy.plugin import nice_step
-from rrpolicy.plugin.text import tick_label, two_digits
+from rrpolicy.plugin.text import edge_label, percent_cell, percent_tick
 
 SHADES = 20
 HEIGHT = 160
@@ -137,7 +137,7 @@ def forest_plot(marginal: Any) -> ForestPlot:
     def maybe(value: float | None) -> float | None:
         return None if value is None else at(value)
 
-    ticks = tuple(PlotTick(at(i * step), f"{tick_label(round(100 * i * step, 8))} %") for i in range(first, last + 1))
+    ticks = tuple(PlotTick(at(i * step), percent_tick(i * step)) for i in range(first, last + 1))
     return ForestPlot(
         ticks,
         tuple(
@@ -192,7 +192,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
             places[i + 1] - places[i],
             height(histogram.people[i]),
             None if before is None else height(before[i]),
-            f"{tick_label(round(edges[i], 6))} to {tick_label(round(edges[i + 1], 6))}",
+            f"{edge_label(edges[i])} to {edge_label(edges[i + 1])}",
             histogram.people[i],
             None if before is None else before[i],
         )
@@ -202,7 +202,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
     every = max(1, math.ceil(regular / 5))
     shown = [i for i in range(0, regular + 1, every) if i in {0, regular} or regular - i >= every / 2]
     shown += [regular] if broken else []
-    across = tuple(PlotTick(places[i], tick_label(round(edges[i], 6))) for i in dict.fromkeys([*shown, count]))
+    across = tuple(PlotTick(places[i], edge_label(edges[i])) for i in dict.fromkeys([*shown, count]))
     up = tuple(PlotTick(HEIGHT * i * step / top, f"{int(i * step):,}") for i in range(1, round(top / step) + 1))
     gutter = 14 + SIGN * max(len("people"), *(len(tick.text) for tick in up))
     limits = tuple(_limit_position(line, edges, places) for line in getattr(histogram, "limits", ()))
@@ -211,7 +211,7 @@ def histogram_plot(histogram: Any) -> HistogramPlot:
 
 def _limit_position(line: Any, edges: list[float], places: list[float]) -> PlotTick | None:
     """Return the position of a limit among the bins; None if it is beyond them."""
-    text = f"limit {line.of + ' ' if line.of else ''}{tick_label(round(line.at, 6))}"
+    text = f"limit {line.of + ' ' if line.of else ''}{edge_label(line.at)}"
     for low, high, left, right in zip(edges, edges[1:], places, places[1:], strict=False):
         if low <= line.at <= high < math.inf:
             return PlotTick(left + (right - left) * ((line.at - low) / (high - low) if high > low else 0.0), text)
@@ -231,8 +231,7 @@ def shaded_cells(pairs: Any) -> tuple[tuple[HeatCell, ...], ...]:
     most = max((error for row in pairs.errors for error in row if error is not None), default=0.0) or 1.0
     return tuple(
         tuple(
-            HeatCell("–", 0) if e is None else HeatCell(two_digits(100 * e), max(1, round(SHADES * e / most)))
-            for e in row
+            HeatCell("–", 0) if e is None else HeatCell(percent_cell(e), max(1, round(SHADES * e / most))) for e in row
         )
         for row in pairs.errors
     )

@@ -24,7 +24,7 @@ from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.finding import Measure, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.manifest.manifest import Manifest, ManifestSeries
-from rrpolicy.numbers import figure
+from rrpolicy.numbers import at_most_decimals, figure
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import KeyStorage
 from rrpolicy.planning.plan import Plan
@@ -147,7 +147,7 @@ def _association_row(release: Release, v: float, cells: int, one: str, other: st
 
 
 def _format_v(v: float) -> str:
-    return figure(round(v, 3), DIGITS)
+    return at_most_decimals(v, 3, DIGITS)
 
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeSubject,
 )
 from rrpolicy.escaping.printable import inert_text, visible, visible_lines
+from rrpolicy.wording import WAIVED
 
 COMMANDS: Mapping[EntryLevel, str] = {
     EntryLevel.ERROR: "error",
@@ -48,7 +49,7 @@ def _line(outcome: CommandOutcome, command: str | None, subject: OutcomeSubject,
     if entry.place is not None:
         end = entry.place.column + entry.place.width
         at |= {"line": str(entry.place.line), "col": str(entry.place.column), "endColumn": str(end)}
-    at["title"] = entry.rule if entry.waived is None else f"{entry.rule}, waived"
+    at["title"] = entry.rule if entry.waived is None else f"{entry.rule}, {WAIVED}"
     message = "\n".join((entry.message, *([str(entry.waived)] if entry.waived else []), *entry.advice))
     properties = ",".join(f"{name}={_property(value)}" for name, value in at.items())
     return f"::{command} {properties}::{_data(visible_lines(message))}"

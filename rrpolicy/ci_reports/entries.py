@@ -13,13 +13,7 @@ from rrpolicy.errors import CODE_PREFIX, Place, Problem
 from rrpolicy.finding import VALUE, Finding, UtilityFinding, Verdict
 from rrpolicy.numbers import plain_number
 from rrpolicy.planning.gate import blocking_problems, unmet_gate_problem
-from rrpolicy.wording import (
-    VERDICT_WORDS,
-    expected_value_text,
-    related_measure_text,
-    requirement_title,
-    verdict_sentence,
-)
+from rrpolicy.wording import MET, expected_value_text, related_measure_text, requirement_title, verdict_sentence
 
 
 def requirement_entry(
@@ -68,7 +62,7 @@ def utility_entry(finding: UtilityFinding, waived: Mapping[str, Waiver] = Mappin
             finding.verdict, OutcomeKind.OPEN
         ),
         title=f"{title} {'<=' if finding.bound == 'max' else '>='} {plain_number(float(finding.limit))}",
-        message=f"{title} is {VERDICT_WORDS[Verdict.SATISFIED]}{expected}" if problem is None else problem.message,
+        message=f"{title} is {MET}{expected}" if problem is None else problem.message,
         blocking=problem is not None and waiver is None,
         place=finding.place,
         about=finding.meaning,

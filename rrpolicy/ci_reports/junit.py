@@ -18,7 +18,7 @@ from rrpolicy.ci_reports.outcome import (
     OutcomeSubject,
 )
 from rrpolicy.escaping.printable import lines, quoted_list
-from rrpolicy.wording import measure_text
+from rrpolicy.wording import UNDECIDED, WAIVED, measure_text
 
 NOTED_KINDS = frozenset({OutcomeKind.REVIEW, OutcomeKind.INFORMATIONAL})
 """Kinds of entries without a check: they are in the suite's output."""
@@ -63,14 +63,14 @@ def _case(outcome: CommandOutcome, subject: OutcomeSubject, entry: OutcomeEntry)
         case.set("line", str(entry.place.line))
     told = _text("\n".join(filter(None, (_location_text(relative, entry), entry.message, *entry.advice))))
     if entry.waived is not None:
-        ET.SubElement(case, "skipped", {"message": _text(str(entry.waived)), "type": "waived"})
+        ET.SubElement(case, "skipped", {"message": _text(str(entry.waived)), "type": WAIVED})
     elif entry.kind is OutcomeKind.ERROR:
         ET.SubElement(case, "error", {"message": _text(entry.message), "type": _text(entry.rule)}).text = told
     elif entry.kind is OutcomeKind.FAIL or entry.blocking:
-        kind = "undecided" if entry.kind is OutcomeKind.OPEN else entry.rule
+        kind = UNDECIDED if entry.kind is OutcomeKind.OPEN else entry.rule
         ET.SubElement(case, "failure", {"message": _text(entry.message), "type": _text(kind)}).text = told
     elif entry.kind is OutcomeKind.OPEN:
-        ET.SubElement(case, "skipped", {"message": _text(entry.message), "type": "undecided"})
+        ET.SubElement(case, "skipped", {"message": _text(entry.message), "type": UNDECIDED})
     if entry.part is not EntryPart.CHECK and entry.kind in {OutcomeKind.MET, OutcomeKind.CONDITIONAL}:
         ET.SubElement(case, "system-out").text = _text(_measure_text(entry))
     return case

@@ -22,10 +22,13 @@ from rrpolicy.escaping.printable import (
     markdown_prose,
     quoted_list,
 )
-from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.finding import CONDITION
 from rrpolicy.numbers import plain_number
 from rrpolicy.wording import (
     CONDITIONAL,
+    MET,
+    NOT_MET,
+    UNDECIDED,
     VERDICT_WORDS,
     WAIVED,
     all_met_sentence,
@@ -35,10 +38,10 @@ from rrpolicy.wording import (
 )
 
 VERDICTS = {
-    OutcomeKind.MET: VERDICT_WORDS[Verdict.SATISFIED],
+    OutcomeKind.MET: MET,
     OutcomeKind.CONDITIONAL: CONDITIONAL,
-    OutcomeKind.FAIL: f"**{VERDICT_WORDS[Verdict.FAILED]}**",
-    OutcomeKind.OPEN: VERDICT_WORDS[Verdict.UNDECIDED],
+    OutcomeKind.FAIL: f"**{NOT_MET}**",
+    OutcomeKind.OPEN: UNDECIDED,
     OutcomeKind.ERROR: "**error**",
     OutcomeKind.INFORMATIONAL: VERDICT_WORDS[None],
 }
@@ -85,7 +88,7 @@ def _subject(outcome: CommandOutcome, subject: OutcomeSubject) -> list[str]:
     blocks += [_change_summary([e for e in entries if e.part is EntryPart.CHANGE])]
     blocks += [_entry_list("Problems", entries, lambda e: e.part is EntryPart.PROBLEM, _problem_line)]
     blocks += [_entry_list("Points that need judgement", entries, lambda e: e.kind is OutcomeKind.REVIEW, _review_line)]
-    blocks += [_entry_list("Waived", entries, lambda e: e.waived is not None, _waiver_line)]
+    blocks += [_entry_list(WAIVED.capitalize(), entries, lambda e: e.waived is not None, _waiver_line)]
     blocks += [_entry_list("Related measures", entries, lambda e: bool(e.beside), _related_line)]
     blocks += [_details_block(note.title, note.lines) for note in subject.notes]
     return blocks
@@ -99,7 +102,7 @@ def headline(entries: Sequence[OutcomeEntry]) -> str:
     waiting = [entry for entry in asked if entry.kind is OutcomeKind.OPEN and not entry.blocking]
     told = []
     if unmet:
-        told.append(f"{some_words(len(unmet), len(asked), VERDICT_WORDS[Verdict.FAILED])}.")
+        told.append(f"{some_words(len(unmet), len(asked), NOT_MET)}.")
     elif asked and len(met) == len(asked):
         privacy = sum(entry.part is EntryPart.REQUIREMENT for entry in asked)
         told.append(f"{all_met_sentence(privacy, len(asked) - privacy)}.")
@@ -108,9 +111,9 @@ def headline(entries: Sequence[OutcomeEntry]) -> str:
     conditional = sum(entry.kind is OutcomeKind.CONDITIONAL for entry in asked)
     further = [f"{conditional} conditional on what is derived from the data"] if conditional else []
     left = sum(entry.part is EntryPart.CHECK and entry.kind is OutcomeKind.OPEN for entry in entries)
-    further += [f"{counted(left, 'point')} undecided"] if left else []
+    further += [f"{counted(left, 'point')} {UNDECIDED}"] if left else []
     waived = sum(entry.waived is not None for entry in entries)
-    further += [f"{waived} waived"] if waived else []
+    further += [f"{waived} {WAIVED}"] if waived else []
     points = sum(entry.kind is OutcomeKind.REVIEW for entry in entries)
     further += [f"{counted(points, 'point')} to be judged by a person"] if points else []
     problems = sum(entry.part is EntryPart.PROBLEM for entry in entries)

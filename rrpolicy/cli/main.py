@@ -11,6 +11,7 @@ import gc
 import importlib
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.text.output import FLAG, early_output_request, output_request, show
 from rrpolicy.errors import PLUGIN_CONTRACT_CODE, PolicyError, Problem, RRPolicyError
+from rrpolicy.frozen import replace
 from rrpolicy.safe_io.interrupts import SIGNAL_EXIT_BASE, install_signal_handlers, uninstall_signal_handlers
 
 if TYPE_CHECKING:
@@ -114,6 +116,8 @@ COMPLETION = ("--install-completion", "--show-completion")
 COMPLETE = "_RRPOLICY_COMPLETE"
 """Set by a shell that requests completions."""
 
+_KEYWORD = re.compile(r"`([a-z_]+)=True`")
+"""A keyword of Python in a hint."""
 INTERRUPTED, BROKEN_PIPE, BUG = SIGNAL_EXIT_BASE + 2, SIGNAL_EXIT_BASE + 13, 70
 
 
@@ -326,6 +330,7 @@ def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) ->
         except (typer.Exit, typer.BadParameter):
             raise
         except RRPolicyError as error:
+            error.problems = tuple(map(_with_option_spelling, error.problems))
             first = named.get(next(iter(inspect.signature(command).parameters), ""))
             error.asked_of = str(first) if isinstance(first, (str, os.PathLike)) else ""
             raised.append(error)
@@ -334,6 +339,12 @@ def _capture_errors(command: Callable[..., Any], raised: list[BaseException]) ->
         return None
 
     return run
+
+
+def _with_option_spelling(problem: Problem) -> Problem:
+    """Return a problem whose hint names keywords of Python, such as `spread=True`, as options of the command."""
+    hint = problem.hint and _KEYWORD.sub(lambda found: f"`--{found[1].replace('_', '-')}`", problem.hint)
+    return replace(problem, hint=hint)
 
 
 def _help() -> str:

@@ -27,13 +27,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.wording import (
-    VERDICT_WORDS,
-    decisive_bound_text,
-    expected_value_text,
-    requirement_title,
-    verdict_sentence,
-)
+from rrpolicy.wording import UNDECIDED, decisive_bound_text, expected_value_text, requirement_title, verdict_sentence
 
 GIVEAWAY_CODE = "RR109"
 """Code of an unmodified column that reveals a randomised one."""
@@ -176,6 +170,4 @@ def unmet_gate_problem(finding: UtilityFinding) -> Problem | None:
             "the limit to it, relax a requirement, or release fewer attributes; or have it waived"
         )
         return Problem("RR104", message, finding.place, hint=hint)
-    return Problem(
-        "RR103", f"{finding.metric} is {VERDICT_WORDS[Verdict.UNDECIDED]}", finding.place, hint="plan with the data"
-    )
+    return Problem("RR103", f"{finding.metric} is {UNDECIDED}", finding.place, hint="plan with the data")

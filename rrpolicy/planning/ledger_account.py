@@ -17,7 +17,7 @@ from msgspec import Struct
 from rrpolicy.errors import GatedResult, Problem
 from rrpolicy.finding import Finding
 from rrpolicy.numbers import plain_number
-from rrpolicy.wording import VERDICT_WORDS
+from rrpolicy.wording import UNDECIDED, VERDICT_WORDS
 
 if TYPE_CHECKING:
     from datetime import date
@@ -175,7 +175,7 @@ def composition_text(each: CompositionEntry) -> str:
         return f"no composed guarantee: {each.unruled}"
     alone = " and ".join(shortened_list(["?" if value is None else plain_number(value) for value in each.alone]))
     achieved = each.finding.achieved
-    number = "undecided" if achieved is None else plain_number(achieved.value)
+    number = UNDECIDED if achieved is None else plain_number(achieved.value)
     limit = "" if each.finding.limit is None else f", limit {plain_number(float(each.finding.limit))}"
     return f"alone {alone}; together {number}{limit}"
 

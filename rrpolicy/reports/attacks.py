@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rrpolicy.attacks.inference import BY_RECORD
 from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
 from rrpolicy.frozen import replace
-from rrpolicy.numbers import figure, percent
+from rrpolicy.numbers import at_most_decimals, figure, percent
 from rrpolicy.report import AttackRow, Report, Spread, Tile
 from rrpolicy.reports.decision import decision_summary
 from rrpolicy.reports.key_figures import NOT_MEASURED, READING_TITLE, UNMEASURED_SUFFIX
@@ -108,4 +108,4 @@ def _successes_text(successes: float, attack: AttackResult) -> str:
 
 
 def _success_number_text(value: float, attack: AttackResult) -> str:
-    return figure(round(value, 1)) if attack.trials > 1 else figure(value, 4)
+    return at_most_decimals(value, 1) if attack.trials > 1 else figure(value, 4)

@@ -20,7 +20,7 @@ from rrpolicy.reports.key_figures import (
     met_linking_limits,
     unmeasured_sentence,
 )
-from rrpolicy.wording import MEASURED, VERDICT_WORDS, all_met_sentence, counted, some_words
+from rrpolicy.wording import MEASURED, MET, NOT_MET, UNDECIDED, WAIVED, all_met_sentence, counted, some_words
 
 if TYPE_CHECKING:
     from rrpolicy.channels.decoders import Decoder
@@ -42,15 +42,15 @@ def decision_summary(findings: Sequence[FindingRow], utility: Sequence[UtilityRo
         (f"{row.metric} {row.limit}", row.verdict) for row in utility if row.verdict is not None and row.waived is None
     ]
     asked = privacy + useful
-    open_ = {Verdict.UNDECIDED.value: f" ({VERDICT_WORDS[Verdict.UNDECIDED]})"}
+    open_ = {Verdict.UNDECIDED.value: f" ({UNDECIDED})"}
     failing = [name + open_.get(verdict, "") for name, verdict in asked if verdict != Verdict.SATISFIED]
     if failing:
-        return False, f"{some_words(len(failing), len(asked), VERDICT_WORDS[Verdict.FAILED])}: {'; '.join(failing)}."
+        return False, f"{some_words(len(failing), len(asked), NOT_MET)}: {'; '.join(failing)}."
     if not privacy:
         return False, "The policy contains no privacy requirement."
     condition = f", {CONDITION}" if any(row.given for row in findings) else ""
     waived = sum(row.waived is not None for row in utility)
-    let_be = f" {counted(waived, 'utility requirement')} {'is' if waived == 1 else 'are'} not met and waived."
+    let_be = f" {counted(waived, 'utility requirement')} {'is' if waived == 1 else 'are'} {NOT_MET} and {WAIVED}."
     return True, f"{all_met_sentence(len(privacy), len(useful))}{condition}.{let_be if waived else ''}"
 
 
@@ -163,4 +163,5 @@ def _assumption_points(given: Sequence[Sequence[str]]) -> Iterator[str]:
     if conditional:
         ids = shortened_names(list(dict.fromkeys(item for each in conditional for item in each)), MOST_IDS)
         told = "requirement is" if len(conditional) == 1 else "requirements are"
-        yield f"{figure(len(conditional))} {told} met only given the statistics of the table in the description: {ids}"
+        statistics = "the statistics of the table in the description"
+        yield f"{figure(len(conditional))} {told} {MET} only given {statistics}: {ids}"

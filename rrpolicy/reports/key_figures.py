@@ -25,6 +25,7 @@ from rrpolicy.numbers import (
     figure,
     level_percent,
     percentage_points,
+    rough_percent,
     up_to_percent,
 )
 from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
@@ -321,7 +322,7 @@ def _utility_tile(marginals: Sequence[MarginalPanel], errors: Mapping[str, float
 
 def _interval_sentence(widest: Mapping[str, MarginalRow]) -> str:
     worst = max(widest, key=lambda column: _half_width(widest[column]))
-    share = f"estimated at {figure(100 * widest[worst].estimate, 2)} %"
+    share = f"estimated at {rough_percent(widest[worst].estimate)}"
     right = f"Shares of {'a' if len(widest) > 1 else 'the'} randomised column are right to"
     widest_of = f"the widest is that of {_code_quoted(widest[worst].category)} in {_code_quoted(worst)}, {share}"
     half_width, level = percentage_points(_half_width(widest[worst])), level_percent(LEVEL)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Literal
 
 from rrpolicy.escaping.printable import shortened_names
+from rrpolicy.finding import Standing
 from rrpolicy.numbers import figure, one_in, out_of_hundred, percent
 from rrpolicy.privacy.protection.grade import CHANCE, ProtectionGrade
 from rrpolicy.report import ProtectionPanel, RiskRow
@@ -13,8 +14,9 @@ from rrpolicy.wording import sentence, standing_words
 
 if TYPE_CHECKING:
     from rrpolicy.finding import Finding as Requirement
+    from rrpolicy.finding import Measure
     from rrpolicy.mechanism import Remark
-    from rrpolicy.privacy.protection.result import ColumnInference, RecordLinkage, ReleaseProtection
+    from rrpolicy.privacy.protection.result import ColumnInference, InferenceLevel, RecordLinkage, ReleaseProtection
 
 RECORD_LINKING = "Finding a person's record"
 
@@ -25,7 +27,7 @@ def protection_panel(
     """Return the protection of a release for pages; None if not assessed."""
     if found is None:
         return None
-    rows = tuple(map(_reading_row, found.ladders))
+    rows = tuple(_reading_row(ladder, found.linking) for ladder in found.ladders)
     if found.linking is not None:
         rows += (_linking_row(found.linking),)
     vacuous, assumed = has_no_limit(findings, remarks), _linking_assumption_note(found)
@@ -61,7 +63,7 @@ def _weaker_grade_notes(found: ReleaseProtection, vacuous: bool) -> list[str]:
     """Return the aspects that are worse than the overall grade, in sentences."""
     notes = ["No privacy requirement limits anything."] if vacuous else []
     worse = worse_linking_grade(found)
-    return notes if worse is None else [*notes, f"{RECORD_LINKING}: {worse.value}."]
+    return notes if worse is None else [*notes, f"{RECORD_LINKING}: {worse.value}, which does not count in the grade."]
 
 
 def _linking_assumption_note(found: ReleaseProtection) -> list[str]:
@@ -72,9 +74,9 @@ def _linking_assumption_note(found: ReleaseProtection) -> list[str]:
     return [f"Assumed, not checked: no attacker knows {shortened_names(assumed.columns)}."]
 
 
-def change_text(before: float, after: float) -> str:
-    """Return a success without a release and with it: `95.0 % -> 99.5 %`."""
-    return f"{percent(before)} → {percent(after)}"
+def change_text(before: Measure, after: Measure) -> str:
+    """Return a success without a release and with it: `95.0 % → 99.5 %`, `0.5 % → at most 100.0 %`."""
+    return f"{percent(before.value)} → {standing_words(after, percent)}"
 
 
 def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
@@ -83,11 +85,11 @@ def guess_sentences(found: ReleaseProtection | None) -> Iterator[str]:
         return
     yield f"protection: {found.grade.value}"
     for one in found.ladders:
-        guessed = change_text(one.statistics.guess.value, one.person.guess.value)
+        guessed = change_text(one.statistics.guess, one.person.guess)
         yield f"{one.of}: {guessed} guessed rightly ({one.grade.value})"
 
 
-def _reading_row(ladder: ColumnInference) -> RiskRow:
+def _reading_row(ladder: ColumnInference, linking: RecordLinkage | None) -> RiskRow:
     overall, statistics, person, record = (
         rung.guess for rung in (ladder.overall, ladder.statistics, ladder.person, ladder.record)
     )
@@ -113,44 +115,54 @@ def _reading_row(ladder: ColumnInference) -> RiskRow:
         record.value,
         told + helped,
         worst,
-        _certain_people_text(ladder),
+        _certain_people_text(ladder, linking),
         sentence(ladder.rule),
-        f"{change_text(statistics.value, person.value)} guessed rightly; worst off (`{ladder.worst}`) "
-        f"{change_text(before.value, most.value)}; certain of {_people_count_text(ladder.person.certain.value)}.",
+        f"{change_text(statistics, person)} guessed rightly; worst off (`{ladder.worst}`) "
+        f"{change_text(before, most)}; certain of {_people_count_text(ladder.person)}.",
         f"If the record is known: {standing_words(record, percent)} guessed rightly; certain of "
-        f"{_people_count_text(ladder.record.certain.value)}.{helped}",
+        f"{_people_count_text(ladder.record)}.{helped}",
     )
 
 
-def _certain_people_text(ladder: ColumnInference) -> str:
+def _certain_people_text(ladder: ColumnInference, linking: RecordLinkage | None) -> str:
     """Return the number of people whose value is certain, for an attacker who knows the record and one who does not."""
     known, away, record = ladder.person.certain.value, ladder.given_away, ladder.record.certain.value
     groups = (
         f", {figure(away, 15)} of them because everybody in their released group has the same value" if away else ""
     )
-    text = f"An attacker who has to find the record first is certain of {_people_count_text(known)}{groups}"
+    text = f"An attacker who has to find the record first is certain of {_people_count_text(ladder.person)}{groups}"
+    if not known and linking is not None and linking.certain.value:
+        text += f", although {_found_records_text(linking)} for certain: a record does not show the value"
     if record > known:
-        return f"{text}; an attacker who knows which record is the person's, of {_people_count_text(record)}."
+        return f"{text}; an attacker who knows which record is the person's, of {_people_count_text(ladder.record)}."
     return f"{text}."
 
 
-def _people_count_text(number: float) -> str:
+def _people_count_text(level: InferenceLevel) -> str:
+    """Return the people whose value is certain; under a bound on guesses their number is a bound as well."""
+    number = level.certain.value
     if not number:
         return "nobody's value"
-    return "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
+    people = "one person's value" if number == 1 else f"{figure(number, 15)} people's values"
+    return f"at most {people}" if level.guess.standing is Standing.UPPER_BOUND else people
+
+
+def _found_records_text(linking: RecordLinkage) -> str:
+    found = linking.certain.value
+    records = f"{figure(found, 15)} {'record is' if found == 1 else 'records are'} found"
+    return f"at most {records}" if linking.certain.standing is Standing.UPPER_BOUND else records
 
 
 def _linking_row(linking: RecordLinkage) -> RiskRow:
     mean, worst = linking.mean, linking.worst
     told = (
         f"An attacker who knows a person's quasi-identifiers finds the person's record with a chance of "
-        f"{one_in(mean.value)} on average; without them, "
+        f"{standing_words(mean, one_in)} on average; without them, "
         f"{one_in(linking.without.value)}.{_linking_assumption_text(linking)}"
     )
-    found = linking.certain.value
     certain = "Nobody's record is found for certain."
-    if found:
-        certain = f"{figure(found, 15)} {'record is' if found == 1 else 'records are'} found for certain."
+    if linking.certain.value:
+        certain = sentence(f"{_found_records_text(linking)} for certain")
     return RiskRow(
         RECORD_LINKING,
         linking.grade.value,
@@ -162,8 +174,8 @@ def _linking_row(linking: RecordLinkage) -> RiskRow:
         f"Worst off, a person is found with a chance of {standing_words(worst, one_in)}.",
         certain,
         sentence(linking.rule),
-        f"{one_in(linking.without.value)} → {one_in(mean.value)} on average; worst off "
-        f"{one_in(worst.value)}; {certain[0].lower()}{certain[1:]}",
+        f"{one_in(linking.without.value)} → {standing_words(mean, one_in)} on average; worst off "
+        f"{standing_words(worst, one_in)}; {certain[0].lower()}{certain[1:]}",
     )
 
 

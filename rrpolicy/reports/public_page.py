@@ -132,9 +132,9 @@ def _accuracy_row(release: Release, name: str, how: CountingMethod) -> AccuracyR
     found = column_precision(axis, name)
     if found is None:
         return None
-    tenth, half = (percentage_points_up(found.half_width(share, release.records)) for share in SHARES)
+    tenth, half = (percentage_points_up(found.half_width(share, release.records, LEVEL)) for share in SHARES)
     standing = Standing.EXACT if found.exact else Standing.UPPER_BOUND
-    return AccuracyRow(columns_phrase([name]), METHOD_TEXT[how], tenth, half, standing.value)
+    return AccuracyRow(columns_phrase([name]), METHOD_TEXT[how], tenth, half, standing.value, LEVEL)
 
 
 PAGE = "report.html"

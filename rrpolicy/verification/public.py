@@ -52,6 +52,7 @@ from rrpolicy.verification.records import (
     documents_identical,
     read_sealed_record,
 )
+from rrpolicy.wording import MET
 
 PAGE = "report.html"
 RELEASE_PATH = "public/release.json"
@@ -62,7 +63,7 @@ CLAIMS = (
     ("the mechanism's name", "mechanism"),
     ("roles, scales, hierarchies and reasons of the attributes", "attributes"),
     ("what the policy requires", "requirements"),
-    ("the policy's conditions of use, and whether they are met", "utility"),
+    (f"the policy's conditions of use, and whether they are {MET}", "utility"),
     ("where parameters come from", "origins"),
     ("which statistics of the original the release discloses", "derived"),
     ("the table that parameters were chosen on", "plan_on"),

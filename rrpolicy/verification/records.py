@@ -21,6 +21,7 @@ from rrpolicy.safe_io.document import UnreadableError, read_document, read_regul
 from rrpolicy.safe_io.tempdirs import is_disk_full
 from rrpolicy.serialization import faults, plain
 from rrpolicy.verification.outcome import JudgementPoint, Log
+from rrpolicy.wording import MET, WAIVED
 
 TOLERANCE = 1e-9
 """Relative; recomputed doubles may differ in their last digits between machines."""
@@ -165,8 +166,8 @@ def check_declarations(log: Log, manifest: Manifest, file: str, today: date) -> 
     failure = f"the field '{DIGEST}' of release.json is not the digest of its field 'governance'"
     log.check(DIGEST, agree, "RR118", failure)
     let_be = unwaived_gates(manifest.utility, governance)
-    failure = f"release.json states utility limits that are neither met nor waived: {', '.join(let_be)}"
-    log.check("utility limits: met or waived", not let_be, "RR118", failure)
+    failure = f"release.json states utility limits that are neither {MET} nor {WAIVED}: {', '.join(let_be)}"
+    log.check(f"utility limits: {MET} or {WAIVED}", not let_be, "RR118", failure)
     if governance.to_json() != Governance().to_json():
         log.claim(file, "what people declared and decided", "governance")
     review = governance.context.review

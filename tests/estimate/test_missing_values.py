@@ -36,14 +36,19 @@ def survey(request, made, publish):
     axes.append(plain)
     for axis in axes[1:]:
         axis.columns[0]["type"] = "VARCHAR"
-    folder = publish(axes, rows, request.param)
+    return published(publish, axes, rows, request.param), axes, rows
+
+
+def published(publish, axes, rows, form):
+    """Return the folder of a release whose `age` and `place` have a category of missing values."""
+    folder = publish(axes, rows, form)
     manifest = json.loads((folder / "release.json").read_text())
     for attribute in manifest["attributes"]:
         attribute["nulls"] = "unknown" if attribute["name"] in {"age", "place"} else None
     del manifest["digest"]
     manifest["digest"] = digest(canonical(manifest))
     (folder / "release.json").write_text(json.dumps(manifest))
-    return folder, axes, rows
+    return folder
 
 
 def test_a_mean_leaves_the_category_of_missing_values_out(survey):
@@ -139,6 +144,26 @@ def test_the_category_of_missing_values_may_be_named(survey):
         found = release.crosstab([], where=where)
         assert found.estimate.sum() == pytest.approx(records)
         assert not found.notes
+
+
+def test_no_negative_number_of_records_is_left_out(made, publish):
+    """Nobody is released without an age: the unbiased estimate of those who had none is negative."""
+    axes = [made.retention("sex", SEX, [((0, 1), "9/10")]), made.retention("age", AGE, [((0, 1, 2), "4/5")])]
+    axes[1].columns[0]["type"] = "VARCHAR"
+    axes.append(made.identity("place", [1, 2, "unknown"]))
+    axes[2].columns[0]["type"] = "VARCHAR"
+    rows = {
+        "sex": [SEX[i % 2] for i in range(400)],
+        "age": [str(AGE[i // 2 % 2]) for i in range(400)],
+        "place": ["1"] * 400,
+    }
+    release = open_release(published(publish, axes, rows, "parquet"))
+    few = "left out: few or no records (their estimated number is below 0) without a value of 'age'"
+
+    assert release.crosstab(where="age IS NULL").estimate.item() < 0
+    assert f"{few}, of which no comparison holds" in release.crosstab([], where="age <> 40").notes
+    assert few in release.glm("age ~ sex").to_dict()["notes"]
+    assert not any("-" in note for note in release.glm("age ~ sex").notes if "left out" in note)
 
 
 def test_who_has_no_value_is_left_out_of_negations_and_counts_and_how_many_is_said(survey):

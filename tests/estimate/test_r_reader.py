@@ -6,7 +6,6 @@ import csv
 import hashlib
 import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 
 N = 400
-READER = Path(rrpolicy.__file__).parent / "exports" / "templates" / "rrpolicy.R"
 
 
 def r_of(script, folder, *arguments, env=None):
@@ -160,7 +158,7 @@ rows_per_file = 70
     parts = sorted((tmp_path / "bundle/public/data").iterdir())
     for part in parts:  # base R reads no Parquet
         pa.csv.write_csv(pq.read_table(part), tmp_path / f"{part.name}.csv")
-    shutil.copy(READER, tmp_path / "rrpolicy.R")
+    rrpolicy.export(tmp_path / "bundle", "r", out=tmp_path / "rrpolicy.R")
     script = """
 .rr_parquet <- function(file) read.csv(paste0(basename(file), ".csv"))
 write.csv(rr_crosstab(rr_open("bundle"), "sex"), "found.csv", row.names = FALSE)
@@ -177,11 +175,11 @@ tryCatch(rr_open("bundle"), error = function(e) cat(conditionMessage(e), "\\n"))
     assert done.stdout.startswith("data/part-00001.parquet was changed")
 
 
-def test_its_digest_is_sha_256(tmp_path):
+def test_its_digest_is_sha_256(mixed, tmp_path):
     sizes = (0, 1, 55, 56, 63, 64, 119, 120, 1000)
     for size in sizes:
         (tmp_path / str(size)).write_bytes(bytes(i * 7 % 256 for i in range(size)))
-    shutil.copy(READER, tmp_path / "rrpolicy.R")
+    rrpolicy.export(mixed, "r", out=tmp_path / "rrpolicy.R")
     listed = ", ".join(map(str, sizes))
     done = r_of(f'for (n in c({listed})) cat(.rr_sha256(readBin(as.character(n), "raw", n)), "\\n")', tmp_path)
     assert done.stdout.split() == [hashlib.sha256((tmp_path / str(n)).read_bytes()).hexdigest() for n in sizes]

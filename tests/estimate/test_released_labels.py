@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from itertools import product
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 
@@ -82,6 +84,19 @@ def test_labels_that_overlap_tell_nothing_of_how_columns_go_together(release):
     assert 0 < release.independence("age", "ill").p_value < 1
     assert release.loglinear("age + ill").method.startswith("likelihood ratio")
     assert release.rules(0.1, 0.1, columns=["age", "ill"]).rules
+
+
+def test_a_hint_names_the_keyword_in_python_and_the_option_on_the_command_line(publish, made, rows, capsys):
+    folder = publish([spread(made), made.identity("ill", ("no", "yes"))], rows)
+    with pytest.raises(PolicyError, match="RR288") as caught:
+        open_release(folder).association("ill", "town")
+    assert "`spread=True`" in (caught.value.problems[0].hint or "")
+
+    assert main(["estimate", "association", str(folder), "ill", "town", "--json"]) == 2
+    printed = capsys.readouterr()
+    (problem,) = json.loads(printed.out)["problems"]
+    assert "an association with `--spread`" in problem["hint"]
+    assert "spread=" not in printed.err
 
 
 def test_what_holds_tells_labels_that_overlap_from_others(release):

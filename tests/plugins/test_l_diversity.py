@@ -214,6 +214,32 @@ def test_data_are_needed_and_what_is_out_of_reach_is_said(write: Write) -> None:
         assert refused.value.problems[0].hint
 
 
+@pytest.mark.parametrize(
+    ("options", "l", "remedies"),
+    [
+        ("", "3", "ask for less"),
+        ('algorithm = "mondrian"', "3", "ask for less"),
+        ("node = { town = 0, age = 1 }", "5/4", "let `node` generalise town further"),
+        ("node = { town = 0, age = 0 }", "5/4", "let `node` generalise town, age further"),
+    ],
+)
+def test_no_remedy_is_offered_that_does_not_apply(
+    write: Write, capsys: pytest.CaptureFixture[str], options: str, l: str, remedies: str
+) -> None:
+    path = write(options)
+    path.write_text(path.read_text().replace('l = "5/4"', f'l = "{l}"').replace(HOURS, 'hours = { role = "excluded" }'))
+
+    assert main(["plan", str(path)]) == 1
+    hint = capsys.readouterr().err.partition("  hint: ")[2].partition("\n\n")[0]
+    assert remedies in hint
+    assert "unchanged" not in hint
+    enough = hint.partition("allow `suppression = ")[2].partition("`")[0]
+    assert bool(enough) == bool(options.startswith("node"))
+    if enough:
+        path.write_text(path.read_text().replace("node =", f"suppression = {enough}\nnode ="))
+        assert main(["plan", str(path)]) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("form", ["parquet", "csv", "duckdb"])
 @pytest.mark.parametrize("name", ALGORITHMS)

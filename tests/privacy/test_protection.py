@@ -35,6 +35,7 @@ from rrpolicy.privacy.protection.grade import (
     GROUPS,
     POSTERIOR_RISE,
     RECORD_CHANCE,
+    GradeRule,
     ProtectionGrade,
     worst_grade,
 )
@@ -355,6 +356,18 @@ def test_a_channel_that_is_not_known_is_bounded(worlds: Any) -> None:
     assert found.grade is ProtectionGrade.NONE
 
 
+def test_a_bounded_number_of_people_is_called_a_bound(worlds: Any) -> None:
+    original, _ = world_of(worlds, Random(1))
+    panel = protection_panel(assess_protection(object(), original, original.policy))  # type: ignore[arg-type]
+    assert panel is not None
+    reading, linking = panel.rows
+    assert "certain of at most " in reading.certain
+    assert "certain of at most " in reading.brief
+    assert "→ at most 100.0 %" in reading.brief
+    assert linking.certain.startswith("At most ")
+    assert "nobody" not in (reading.certain + reading.brief + reading.known + linking.certain).lower()
+
+
 def test_without_the_table_epsilon_alone_is_graded(worlds: Any) -> None:
     rng = Random(4)
     policy = worlds.policy_of({"a": ("quasi-identifier", ("x", "y")), "s": ("sensitive", ("u", "w"))})
@@ -392,8 +405,20 @@ def test_the_rules_are_of_their_limits() -> None:
     assert [RECORD_CHANCE.grade(x) for x in (0.5, 1.0)] == [ProtectionGrade.STRONG, ProtectionGrade.LIMITED]
     assert [POSTERIOR_RISE.grade(x) for x in (0.2, 0.5)] == [ProtectionGrade.LIMITED, ProtectionGrade.WEAK]
     assert [EPSILON.grade(x) for x in (3, 8)] == [ProtectionGrade.LIMITED, ProtectionGrade.WEAK]
-    assert EPSILON.decided(9.0) == "epsilon of all sensitive columns together is 9 (none: above 8)"
-    assert POSTERIOR_RISE.decided(0.1).endswith("by 10.0 points (limited: up to 20.0 points)")
+    assert EPSILON.decided(9.0).endswith(" together is 9 (none by the rule `epsilon`: above 8)")
+    assert POSTERIOR_RISE.decided(0.1).endswith("by 10.0 points (limited by the rule `rise`: up to 20.0 points)")
+
+
+@pytest.mark.parametrize(("rule", "share"), [(RECORD_CHANCE, 0.991), (GROUPS, 0.5)])
+def test_what_no_number_can_exceed_is_called_no_limit(rule: GradeRule, share: float) -> None:
+    said = rule.decided(share)
+
+    assert f"by the rule `{rule.name}`: above " in said
+    assert said.endswith("; this rule alone gives no worse grade)")
+    assert "up to" not in said
+
+
+def test_without_columns_the_best_grade_is_worst() -> None:
     assert worst_grade([]) is ProtectionGrade.STRONG
 
 
@@ -455,5 +480,5 @@ def measured(brute: Any, rows: Sequence[Row], channel: Product, known: Law, law:
 def test_the_page_has_the_rules() -> None:
     page = (Path(__file__).parents[2] / "docs" / "explanation" / "protection.md").read_text(encoding="utf-8")
     for rule in (CHANCE, POSTERIOR_RISE, RECORD_CHANCE, CERTAIN, GROUPS, EPSILON):
-        limits = " | ".join(f"at most {rule.figure(float(limit))}" for limit in rule.limits)
+        limits = " | ".join(map(rule.range_text, list(ProtectionGrade)[:-1]))
         assert f"| {rule.name} | {rule.what} | {limits} | {rule.source} |" in page

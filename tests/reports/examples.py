@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rrpolicy.estimate import LEVEL
 from rrpolicy.frozen import replace
 from rrpolicy.report import (
     AccuracyRow,
@@ -238,7 +239,7 @@ def published(
         usage=Usage(first, tuple(Fact(t, t) for t in texts), ("import rrpolicy", *texts), f"rrpolicy {first}"),
         protection=tuple(Fact(t, t) for t in texts),
         accuracy=(
-            *(AccuracyRow(t, t, "± 0.59 points", "± 0.44 points", "upper bound") for t in texts),
+            *(AccuracyRow(t, t, "± 0.59 points", "± 0.44 points", "upper bound", LEVEL) for t in texts),
             AccuracyRow(first, "Shares are exact.", None, None, None),
         ),
         promises=(Promise("", "pk-anonymity: k >= 2", "satisfied"), Promise(first, first, "satisfied")),

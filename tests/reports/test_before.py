@@ -59,6 +59,7 @@ def test_a_plan_that_passes_says_what_would_be_released(policy: Path, tmp_path: 
 
     assert "Before the decision." in text
     assert "Requirements met" in text
+    assert "approved rejected" in text
     assert "What would be changed" in text
     assert "Alternatives" in text
     assert "privacy.0.threshold = 1/4" in text
@@ -74,6 +75,8 @@ def test_a_gate_that_is_missed_is_said_with_what_is_attainable(policy: Path, tmp
     text, found = text_of(page), document(policy, tmp_path / "plan-report.json")
 
     assert "Not fit for release" in text
+    assert "Whether to release" not in text
+    assert "approved" not in text
     assert "with these requirements the plan attains max =" in text.replace("With", "with")
     assert [o.code for o in found.obstacles] == ["RR104"]
     assert found.obstacles[0].place.startswith("line ")
@@ -92,6 +95,7 @@ def test_what_no_release_satisfies_has_a_page_too(
     assert "RR102" in capsys.readouterr().err
     assert not bundle.exists()
     assert "No release satisfies this policy: nothing could be planned." in text_of(page)
+    assert "approved" not in text_of(page)
     assert [o.code for o in found.obstacles] == ["RR102"]
     assert found.findings == ()
     assert found.alternatives is not None

@@ -91,7 +91,10 @@ SIX: dict[str, tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]] = {
         ("no sensitive value has a share above 33.4 %",),
         (),
         (
-            "Protection: limited. Finding a person's record: none. Requirements met",
+            (
+                "Protection: limited. Finding a person's record: none, which does not count in the grade. Requirements "
+                "met"
+            ),
             "records are found for certain",
             "guessed rightly",
             "exact",

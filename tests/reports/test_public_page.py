@@ -21,6 +21,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
+from rrpolicy.estimate import LEVEL
 from rrpolicy.report import Report
 from rrpolicy.reports.rerender import rerender_report
 from rrpolicy_reports.html import HtmlRenderer
@@ -249,6 +250,7 @@ def test_what_is_exact_is_called_so_and_has_no_width(released: Callable[[str], P
         assert report.published is not None
         rows = {row.columns.replace("`", ""): row for row in report.published.accuracy}
         assert (rows[exact].told, rows[exact].tenth, rows[exact].standing) == ("Shares are exact.", None, None)
+        assert rows[exact].level is None
         assert all(row.standing == "exact" for row in rows.values() if row.tenth is not None)
 
 
@@ -263,6 +265,7 @@ def test_half_widths_are_those_that_estimates_have(released: Callable[[str], Pat
     for row in report.published.accuracy:
         if row.tenth is None or row.half is None:
             continue
+        assert row.level == LEVEL
         promised = [float(text.split()[1]) for text in (row.tenth, row.half)]
         frame = release.crosstab([row.columns.strip("`")]).to_frame()
         share = frame["estimate"] / 50_000

@@ -25,7 +25,7 @@ from rrpolicy.channels.decoders import AdditionDecoder
 from rrpolicy.channels.table import Column
 from rrpolicy.engine.arrays import as_numpy, number_array
 from rrpolicy.frozen import replace
-from rrpolicy.numbers import figure
+from rrpolicy.numbers import figure, percentage_points
 from rrpolicy.report import Fact, Section
 
 if TYPE_CHECKING:
@@ -325,4 +325,5 @@ def sets_section(axis: Sets, records: int) -> Section:
 
 
 def _error_text(squared: Fraction | float) -> str:
-    return f"{figure(float(squared), 4)}; its root is {figure(100 * math.sqrt(squared), 2)} percentage points"
+    root = percentage_points(math.sqrt(squared), "percentage points")
+    return f"{figure(float(squared), 4)}; its root is {root}"

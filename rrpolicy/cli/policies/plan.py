@@ -14,6 +14,7 @@ from rrpolicy.cli.text.output import output_request, show
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import command_line
 from rrpolicy.options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
+from rrpolicy.wording import NOT_MET
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
@@ -100,7 +101,7 @@ def _next_step(
             return f"the ledger's budget forbids it{unwritten}: `rrpolicy explain {found.problems[0].code}` shows more"
         if {p.code for p in found.problems} == {"RR108"}:
             what = "accept the derived statistics, or declare them; `rrpolicy explain RR108` shows how"
-        return f"not met{unwritten}: {what}"
+        return f"{NOT_MET}{unwritten}: {what}"
     if found.questionnaire is not None:
         randomize = command_line("collect", "randomize", found.questionnaire, options={"--record": "JSON"})
         collect = command_line("collect", found.file or policy, "TABLE", options={"--out": "DIR"})

@@ -117,11 +117,11 @@ def _lines(found: Verification) -> list[str]:
 def _verdict_text(found: Verification, finding: Finding) -> str:
     """Return a verdict in words: guarantees of the stated parameters do not apply to inconsistent files."""
     from rrpolicy.finding import CONDITION, Verdict
-    from rrpolicy.wording import VERDICT_WORDS
+    from rrpolicy.wording import MET, UNDECIDED, VERDICT_WORDS
 
     if found.conforms or finding.verdict is not Verdict.SATISFIED:
         return VERDICT_WORDS[finding.verdict] + (
             f", {CONDITION} ({quoted_list(finding.given)})" if finding.given else ""
         )
-    open_ = VERDICT_WORDS[Verdict.UNDECIDED]
-    return f"{open_}; it would be met for the stated channel, but this release is not verified to be a draw from it"
+    open_ = UNDECIDED
+    return f"{open_}; it would be {MET} for the stated channel, but this release is not verified to be a draw from it"

@@ -101,9 +101,7 @@ def _columns(found: CandidateComparison) -> list[list[list[str]]]:
     ladders = [{one.of: one for one in row.protection.ladders} if row.protection else {} for _, row in rows]
     for name in dict.fromkeys(name for each in ladders for name in each):
         cells = [
-            change_text(each[name].statistics.guess.value, each[name].person.guess.value)
-            if name in each
-            else "not known"
+            change_text(each[name].statistics.guess, each[name].person.guess) if name in each else "not known"
             for each in ladders
         ]
         told.append(_column(f"{name} guessed rightly", cells))

@@ -19,7 +19,15 @@ from rrpolicy.reports.context import declaration_sentences
 from rrpolicy.reports.decision import judgement_points
 from rrpolicy.reports.pairs import errors_by_size, pair_panel
 from rrpolicy.reports.protection_panel import RECORD_LINKING, protection_panel, worse_linking_grade
-from rrpolicy.wording import VERDICT_WORDS, WAIVED, expected_value_text, measure_text, related_measure_text
+from rrpolicy.wording import (
+    MET,
+    VERDICT_WORDS,
+    WAIVED,
+    expected_value_text,
+    judgement_words,
+    measure_text,
+    related_measure_text,
+)
 
 if TYPE_CHECKING:
     from rrpolicy.mechanism import Remark
@@ -50,7 +58,7 @@ def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
     text += _section("declared by people", list(declaration_sentences(outlook.governance)))
     text += _section("derived from the data", _derived_lines(outlook))
     text += ["", "parameters", *_parameters(outlook)]
-    text += _section("waived", [*map(str, outlook.decision.waived)])
+    text += _section(WAIVED, [*map(str, outlook.decision.waived)])
     text += _section("what needs judgement", review_points(outlook))
     text += _section(
         "chosen so", [_remark_line(remark) for remark in plan.remarks if remark.name not in REVIEW_REMARKS]
@@ -124,12 +132,12 @@ def verdict(found: PlanResult) -> str:
     accepted = {*plan.policy.release.accept}
     kept = sum(f.verdict is Verdict.SATISFIED and {*f.given} <= accepted for f in findings)
     within = sum(gate.verdict is Verdict.SATISFIED or gate.identity in waived for gate in gates)
-    counts = [f"{kept} of {len(findings)} requirements {VERDICT_WORDS[Verdict.SATISFIED]}"]
+    counts = [f"{kept} of {len(findings)} requirements {MET}"]
     counts += [f"{within} of {len(gates)} utility limits kept"] if gates else []
     dropped = sum(a.role.dropped for a in plan.policy.attributes.values())
     columns = f"columns: {treatment_counts(plan.channel.decoders(), len(plan.policy.released))}, {dropped} dropped"
     open_points = len(review_points(found))
-    points = [f"{open_points} {'point needs' if open_points == 1 else 'points need'} judgement"] if open_points else []
+    points = [judgement_words(open_points)] if open_points else []
     word = "passes" if found.passed else "does not pass"
     graded = found.assessment.protection
     grade = [f"protection {graded.grade}"] if graded is not None else []

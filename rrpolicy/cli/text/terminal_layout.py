@@ -13,24 +13,23 @@ from collections.abc import Iterator, Sequence
 from typing import TextIO
 
 from rrpolicy.cli.terminal import wants_colour
-from rrpolicy.finding import Verdict
-from rrpolicy.wording import VERDICT_WORDS, WAIVED
+from rrpolicy.wording import MET, NOT_MET, UNDECIDED, WAIVED
 
 WIDEST = 100
 """Columns beyond which prose is hard to read."""
 _BOLD, _RED, _GREEN, _YELLOW, _RESET = "\x1b[1m", "\x1b[31m", "\x1b[32m", "\x1b[33m", "\x1b[0m"
 _VERDICTS = {
-    VERDICT_WORDS[Verdict.SATISFIED]: _GREEN,
+    MET: _GREEN,
     "passes": _GREEN,
     "verified": _GREEN,
     "as predicted": _GREEN,
-    VERDICT_WORDS[Verdict.FAILED].upper(): _RED,
+    NOT_MET.upper(): _RED,
     "does not pass": _RED,
     "NOT verified": _RED,
     "fails": _RED,
     "refused": _RED,
     "not as predicted": _RED,
-    VERDICT_WORDS[Verdict.UNDECIDED]: _YELLOW,
+    UNDECIDED: _YELLOW,
     WAIVED: _YELLOW,
     "warnings": _YELLOW,
     "warning": _YELLOW,

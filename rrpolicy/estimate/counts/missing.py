@@ -52,6 +52,8 @@ def _count_records(release: Release, condition: Condition) -> Crosstab:
 
 
 def _format_records(records: float, *, exact: bool) -> str:
+    if not exact and records < 0:
+        return "few or no records (their estimated number is below 0)"
     if not exact:
         return f"an estimated {fixed_number(records, 1)} records"
     return f"{fixed_number(records)} record{'' if records == 1 else 's'}"

@@ -121,7 +121,7 @@ def refuse_overlap(release: Release, columns: Iterable[str], where: str | None, 
                 f"other columns, so labels of independent columns depend on one another"
             )
             hint = (
-                "leave the column out; an association with spread=True (`rrpolicy estimate association --spread`) "
-                "describes it; counts, shares and means have bounds that are certain"
+                "leave the column out; an association with `spread=True` describes it; counts, shares and means have "
+                "bounds that are certain"
             )
             raise PolicyError(Problem("RR288", message, hint=hint))

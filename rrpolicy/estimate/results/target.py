@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.estimate import LEVEL
+from rrpolicy.numbers import plain_number
 
 Target: TypeAlias = Literal["table", "population"]
 
@@ -60,7 +61,9 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
     if target == "population":
         refuse_repeated_units(max_records)
     if not 0 < level < 1:
-        raise PolicyError(Problem("RR271", f"the level {level} is not a probability", expected="such as 0.95"))
+        raise PolicyError(
+            Problem("RR271", f"the level {level} is not a probability", expected=f"such as {plain_number(LEVEL)}")
+        )
 
 
 class TargetScope(Struct, frozen=True):

@@ -20,7 +20,7 @@ from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.rules.itemsets import By, FoundRules, RuleSearch, Weighing, search_rules
 from rrpolicy.estimate.rules.transactions import Items, from_masks
-from rrpolicy.numbers import fixed_number
+from rrpolicy.numbers import percent_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,7 @@ class RuleErrors(Struct, frozen=True):
         """Return the errors as an HTML table, in percent, for notebooks."""
         frame = self.to_frame()
         cells = [
-            [str(by), f"{found:,}", *(fixed_number(100 * v, 2) for v in rest)]
+            [str(by), f"{found:,}", *(percent_number(v) for v in rest)]
             for by, found, *rest in frame.itertuples(index=False)
         ]
         names = [str(name).replace("_", " ") for name in frame]
@@ -77,7 +77,7 @@ class RuleErrors(Struct, frozen=True):
         """Return the errors as text, in percent."""
         lines = [f"{self.true:,} true rules; errors in percent"]
         for by in BY:
-            errors = (f"{n.replace('_', ' ')} {fixed_number(100 * getattr(self, n)[by], 2)}" for n in _ERRORS)
+            errors = (f"{n.replace('_', ' ')} {percent_number(getattr(self, n)[by])}" for n in _ERRORS)
             lines.append(f"by {by}: {self.found[by]:,} found, {', '.join(errors)}")
         return "\n".join(lines)
 

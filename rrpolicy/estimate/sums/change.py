@@ -40,7 +40,7 @@ UNSTATED = (
 )
 STATED = (
     "both releases are of the series '{name}' and share their noise: standard errors rest on the statement that at "
-    "least {share:g} of the {records:,} people of the earlier one are in the later one with the same values of "
+    "least {share} of the {records:,} people of the earlier one are in the later one with the same values of "
     "{columns}, made up as all of them are"
 )
 
@@ -165,4 +165,4 @@ def _noise_message(series: str | None, share: float | None, records: int, table:
     if share is None:
         return UNSTATED.format(name=series)
     columns = ", ".join(f"'{name}'" for name in table.by) or "the requested statistic"
-    return STATED.format(name=series, share=share, records=records, columns=columns)
+    return STATED.format(name=series, share=plain_number(share), records=records, columns=columns)

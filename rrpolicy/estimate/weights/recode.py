@@ -166,8 +166,7 @@ def biased_counts_error(axes: Sequence[AxisWeights], what: str) -> PolicyError:
             "RR288",
             f"{what} cannot be estimated from {', '.join(columns) or 'this table'}: counts spread inside groups are "
             "biased and have no covariance",
-            hint="request a crosstab, for certain bounds, or an association with spread=True, as a description; "
-            "or analyse the groups as they were released"
-            "",
+            hint="request a crosstab, for certain bounds, or an association with `spread=True`, as a description; "
+            "or analyse the groups as they were released",
         )
     )

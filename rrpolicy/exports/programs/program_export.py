@@ -7,6 +7,8 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
+from rrpolicy.estimate import LEVEL
+from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
@@ -39,4 +41,5 @@ def export(release: Release, program: str) -> str:
 def r_program(release: Release) -> str:
     """Return the reader; it reads release.json when run."""
     del release
-    return files("rrpolicy.exports").joinpath("templates", "rrpolicy.R").read_text("utf-8")
+    text = files("rrpolicy.exports").joinpath("templates", "rrpolicy.R").read_text("utf-8")
+    return text.replace("@level@", plain_number(LEVEL))

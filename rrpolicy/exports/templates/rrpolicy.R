@@ -67,11 +67,11 @@ print.rrpolicy_release <- function(x, ...) {
 # The estimated number of original records under a condition: a list of columns, each with the categories that count.
 # `rows` chooses records by what was released as it is, such as `release$data$hours > 3`.
 # `target`: "table", "population"; the default is the population where a design is stated, and this table elsewhere.
-rr_count <- function(release, where = list(), rows = NULL, target = NULL, level = 0.95)
+rr_count <- function(release, where = list(), rows = NULL, target = NULL, level = @level@)
   rr_crosstab(release, character(), where, rows, target, level)
 
 # The estimated number of original records in each combination of categories.
-rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, target = NULL, level = 0.95) {
+rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, target = NULL, level = @level@) {
   target <- .rr_target(release, target, level)
   asked <- .rr_asked(release, by, where)
   parts <- lapply(asked$parts, function(p) .rr_weigh(p$axis, p$groups))
@@ -104,7 +104,7 @@ rr_crosstab <- function(release, by = character(), where = list(), rows = NULL, 
 }
 
 # The estimated share of records with `part` among those within `within`, in each group of `by`; Fieller's intervals.
-rr_share <- function(release, part, within = list(), by = character(), rows = NULL, target = NULL, level = 0.95) {
+rr_share <- function(release, part, within = list(), by = character(), rows = NULL, target = NULL, level = @level@) {
   target <- .rr_target(release, target, level)
   asked <- .rr_asked(release, by, within, part)
   parts <- lapply(asked$parts, function(p) .rr_weigh_both(p$axis, p$part, p$groups))

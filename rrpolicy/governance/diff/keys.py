@@ -18,6 +18,7 @@ from rrpolicy.policy.directions import DIRECTION_RULES, Direction, DirectionRule
 from rrpolicy.policy.folder.root import split_counts_uri
 from rrpolicy.policy.model import ROW_UNIT, Attribute, Policy, intervals
 from rrpolicy.serialization import plain
+from rrpolicy.wording import WAIVED
 
 _UNRESOLVED = ("policy.may_relax", "context.demands")
 """Keys that affect only policies which extend this one: they are read from the file."""
@@ -154,7 +155,7 @@ def waiver_changes(old: DiffInput, new: DiffInput) -> Iterator[PolicyChange]:
             does = Effect.together([later, Effect.NEUTRAL if said[0] == said[1] else Effect.INCOMPARABLE])
         else:
             does = change_effect(rule, one, other)
-        days = ["not waived" if w is None else f"waived until {w.until}" for w in (one, other)]
+        days = [f"not {WAIVED}" if w is None else f"{WAIVED} until {w.until}" for w in (one, other)]
         why = f"{days[0]} before, {days[1]} now"
         if does is Effect.INCOMPARABLE:
             why += ", for another reason or by another approver"

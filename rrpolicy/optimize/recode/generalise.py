@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -10,9 +10,11 @@ import numpy as np
 
 from rrpolicy.channels.axes.categories import certainty_penalty
 from rrpolicy.channels.axes.recode import Recode
+from rrpolicy.declarations import Role
 from rrpolicy.errors import Problem, RequirementError
+from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen import replace
-from rrpolicy.numbers import plain_number
+from rrpolicy.numbers import plain_number, strictest_limit
 from rrpolicy.optimize.recode.class_tests import class_tests, lattice_tables, sufficient_tests
 from rrpolicy.optimize.recode.lattice import Choice, ClassTest, LatticeSearch
 from rrpolicy.optimize.recode.levels import Goal, Recoded, axes_at
@@ -99,7 +101,7 @@ def full_domain(  # noqa: PLR0917 what a search is
         failing = {r.model for r, a in tests.others if not a.accepts(r, whole, original)}
         uncut = channel_of(replace(coarsest, kept=np.ones_like(coarsest.kept)))
         found = infeasible_error(
-            search, coarsest, failing, goal, lambda models: achieved_measures(task, models, uncut, original)
+            search, coarsest, failing, attributes, goal, lambda models: achieved_measures(task, models, uncut, original)
         )
         rare = rare_units_hint(task, failing, original)
         raise RequirementError([replace(p, hint=rare) for p in found.problems]) if rare else found
@@ -169,10 +171,11 @@ def achieved_measures(task: Task, models: Collection[str], channel: Channel, ori
     return ", ".join(dict.fromkeys(said))
 
 
-def infeasible_error(
+def infeasible_error(  # noqa: PLR0917 what a search is
     search: LatticeSearch,
     coarsest: Choice,
     failing: Collection[str],
+    attributes: Sequence[Recoded],
     goal: Goal,
     said: Callable[[Collection[str]], str],
 ) -> RequirementError:
@@ -191,11 +194,9 @@ def infeasible_error(
         alone = {t.name: LatticeSearch(search.tables, [t], search.loss, 0) for t in search.tests}
         needed = {name: one.choice(coarsest.node).suppressed for name, one in alone.items()}
         names = {name for name, n in needed.items() if n > most} or {name for name, n in needed.items() if n}
-        share = plain_number(float(goal.suppression), 4)
-        hint = (
-            f"allow more suppression than {share}, let pinned or unchanged attributes be generalised, or relax "
-            f"the requirement"
-        )
+        enough = "" if failing else _sufficient_suppression(coarsest.suppressed / records)
+        hint = "; ".join([enough] * bool(enough) + [*_fixed_attribute_remedies(attributes), "or relax the requirement"])
+        hint = hint.removeprefix("or ")
     message = f"no generalisation meets every requirement: {stands}" + (
         f"; failing there: {said(names)}" if names else ""
     )
@@ -210,8 +211,25 @@ def rare_units_hint(task: Task, failing: Collection[str], original: Original) ->
     have = "1 unit has" if units == 1 else f"{units:,} units have"
     return (
         f"generalising does not change how many records a unit has, and {have} {size}: leave rare numbers of records "
-        "out of the table, or ask for less"
+        "out of the table, or relax the requirement"
     )
+
+
+def _sufficient_suppression(share: float) -> str:
+    """Return the advice to suppress a share of the records; "" if nearly all of them would have to go."""
+    wanted = strictest_limit(share, "at most")
+    return f"allow `suppression = {wanted}`, which is enough" if float(wanted) < 1 else ""
+
+
+def _fixed_attribute_remedies(attributes: Sequence[Recoded]) -> Iterator[str]:
+    """Yield the advice on attributes whose level is fixed below the coarsest one: by `node`, or by their role."""
+    fixed = [a for a in attributes if len(a.chosen) == 1 and a.chosen[0] < len(a.levels) - 1]
+    exact = [a.attribute.name for a in fixed if a.attribute.role is not Role.QUASI_IDENTIFIER]
+    pinned = [a.attribute.name for a in fixed if a.attribute.role is Role.QUASI_IDENTIFIER]
+    if pinned:
+        yield f"let `node` generalise {quoted_list(pinned)} further"
+    if exact:
+        yield f"give {quoted_list(exact)} the role quasi-identifier, or exclude {'it' if len(exact) == 1 else 'them'}"
 
 
 def multidimensional(
@@ -244,7 +262,7 @@ def multidimensional(
         names = achieved_measures(task, models, whole, original)
         stands = f"even the whole table, as one class, fails {names}" if names else FORCED_FAILURE
         message = f"no partition meets every requirement: {stands}"
-        hint = "relax the requirement, or release fewer attributes unchanged"
+        hint = "; or ".join(["relax the requirement", *_fixed_attribute_remedies(attributes)])
         raise RequirementError(Problem("RR105", message, goal.place, hint=hint))
     channel = build([axis])
     failing = [r for r, a in tests.others if not a.accepts(r, channel, original)]

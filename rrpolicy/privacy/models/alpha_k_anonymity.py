@@ -18,10 +18,11 @@ from pydantic import Field, field_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
 from rrpolicy.finding import Measure
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, MORE_RECORDS
-from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
+from rrpolicy.wording import attribute_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Histograms, Mask

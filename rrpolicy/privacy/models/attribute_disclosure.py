@@ -14,6 +14,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.attribute_options import (
     ADVERSARY,
@@ -25,7 +26,7 @@ from rrpolicy.privacy.disclosure.attribute_options import (
 )
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order
-from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
+from rrpolicy.wording import attribute_phrase
 
 ANOTHER_RECORD = (
     "Reading the true value off another person's record: `attribute-disclosure` limits one event, that the attacker "

@@ -27,7 +27,7 @@ from rrpolicy.numbers import figure
 from rrpolicy.privacy.classes.class_model import ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.classes.share_ratio_model import FrequencyRatios, PositiveLimit, ShareRatioModel
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE
-from rrpolicy.privacy.wording import attribute_phrase
+from rrpolicy.wording import attribute_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Integers, Mask

@@ -25,6 +25,7 @@ from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.finding import Basis, Companion, Finding, Measure, Standing, Verdict
 from rrpolicy.frozen import replace
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import (
@@ -40,7 +41,6 @@ from rrpolicy.privacy.classes.class_model import (
     with_population_assumptions,
 )
 from rrpolicy.privacy.model import EVERY_MODEL, Assessor, PerClass
-from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis

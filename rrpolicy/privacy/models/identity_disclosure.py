@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 from rrpolicy.declarations import Role
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, IdentityDisclosureOptions
 from rrpolicy.privacy.epsilon.scope_loss import ATTACKER_OF_ONE
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, Assessor, Order, subgroup_obstacle
-from rrpolicy.privacy.wording import percent_rounded_up
 
 
 class IdentityDisclosure:

@@ -26,12 +26,12 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.finding import Basis, Companion, Finding, Measure
 from rrpolicy.frozen import replace
-from rrpolicy.numbers import figure
+from rrpolicy.numbers import figure, percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, Protected, SensitiveAttributes
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN
-from rrpolicy.privacy.wording import attribute_phrase, percent_rounded_up
+from rrpolicy.wording import attribute_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask

@@ -18,6 +18,7 @@ from rrpolicy.channels.probability import round_down
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Finding, Measure
 from rrpolicy.frozen import replace
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.epsilon.ratio_assessor import UNREACHABLE, ratio_assessor
@@ -32,7 +33,6 @@ from rrpolicy.privacy.epsilon.scope_loss import (
 )
 from rrpolicy.privacy.model import GROUP_KNOWLEDGE_NOTE, MORE_RECORDS, Assessor, Order, conclude
 from rrpolicy.privacy.units import count_unit_sizes, k_of_units
-from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

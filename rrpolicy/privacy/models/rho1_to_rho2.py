@@ -27,6 +27,7 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.epsilon.ratio_assessor import MEANING, Scope, compare_with_scope, scoped_assessor
@@ -38,7 +39,6 @@ from rrpolicy.privacy.epsilon.scope_loss import (
 )
 from rrpolicy.privacy.model import GROUP_KNOWLEDGE_NOTE, Assessor, Order, conclude
 from rrpolicy.privacy.models.local_dp import ADVERSARY
-from rrpolicy.privacy.wording import percent_rounded_up
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

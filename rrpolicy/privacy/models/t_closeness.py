@@ -30,7 +30,7 @@ from rrpolicy.privacy.classes.class_model import (
 )
 from rrpolicy.privacy.classes.distance import ValueDistance
 from rrpolicy.privacy.model import EVERY_MODEL, FINDING, MORE_KNOWN, WHOLE_RELEASE
-from rrpolicy.privacy.wording import attribute_phrase
+from rrpolicy.wording import attribute_phrase
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.classes.histograms import Classes, Histograms, Mask

@@ -20,7 +20,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rrpolicy.numbers import percent, plain_number
+from rrpolicy.numbers import percent, plain_number, points_of_percent
 
 
 class ProtectionGrade(StrEnum):
@@ -56,7 +56,8 @@ class GradeRule(Struct, frozen=True):
         name: name of the rule in documents and reports.
         what: the number that it compares.
         words: a sentence with that number, without a full stop.
-        limits: the largest number for strong, limited and weak; above the last there is no protection.
+        limits: the largest number for strong, limited and weak; above the last there is no protection. A share or
+            probability of 1 is never exceeded.
         source: source of the limits.
     """
 
@@ -74,18 +75,29 @@ class GradeRule(Struct, frozen=True):
         return ProtectionGrade.NONE
 
     def decided(self, number: float) -> str:
-        """Return a number in words, with its grade and the limit that it is compared with."""
+        """Return a number in words, with its grade, the rule's name and the numbers of that grade."""
         grade = self.grade(number)
-        end = "above" if grade is ProtectionGrade.NONE else "up to"
-        limit = self.figure(float(self.limits[min(grade.rank, len(self.limits) - 1)]))
-        return f"{self.words.format(self.figure(number))} ({grade.value}: {end} {limit})"
+        worst = "; this rule alone gives no worse grade" if grade.rank == len(self._ends) < len(self.limits) else ""
+        decided = f"{grade.value} by the rule `{self.name}`: {self.range_text(grade)}{worst}"
+        return f"{self.words.format(self.figure(number))} ({decided})"
+
+    def range_text(self, grade: ProtectionGrade) -> str:
+        """Return the numbers of a grade, such as `up to 20.0 %`; `never` for a grade that the rule does not give."""
+        ends = [self.figure(float(end)) for end in self._ends]
+        if grade.rank < len(ends):
+            return f"up to {ends[grade.rank]}"
+        return f"above {ends[-1]}" if grade.rank == len(ends) else "never"
+
+    @property
+    def _ends(self) -> tuple[Fraction, ...]:
+        """Return the limits that a number can exceed: no probability or share exceeds 1."""
+        return self.limits if self.name == "epsilon" else tuple(end for end in self.limits if end < 1)
 
     def figure(self, number: float) -> str:
         """Return a number for readers: an epsilon unmodified, a difference in points, all others as percentages."""
         if self.name == "epsilon":
             return plain_number(number, 3)
-        text = percent(number, 1)
-        return text.replace(" %", " points") if self.name in {"rise", "record"} else text
+        return points_of_percent(number) if self.name in {"rise", "record"} else percent(number)
 
 
 ROUNDING = 1e-9
