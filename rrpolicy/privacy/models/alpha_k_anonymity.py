@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Measure, Risk
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_KNOWN, MORE_RECORDS
@@ -66,6 +66,7 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
     )
     reference = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
     example = "alpha = 0.5\nk = 5"
+    bounds = frozenset(Risk)
     words = ModelWording("alpha", "largest share of a sensitive value in a class")
     asks = "alpha"
     linking = True

@@ -14,6 +14,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.finding import Risk
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.attribute_options import (
     ADVERSARY,
@@ -59,6 +60,8 @@ class AttributeDisclosure:
         f"{NAME}/{LimitKind.GAIN}": _NOT_COVERED_BY_A_GUESS,
     }
     example = 'threshold = "1/3"'
+    bounds = frozenset({Risk.READING})
+    states = Risk.READING
 
     def describe(self, options: AttributeDisclosureOptions) -> str:
         """Return such as `risk <= 1/3`."""

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from rrpolicy.declarations import Role
+from rrpolicy.finding import Risk
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
 from rrpolicy.privacy.disclosure.identity_options import ADVERSARY, NAME, IdentityDisclosureOptions
@@ -31,6 +32,8 @@ class IdentityDisclosure:
         *EVERY_MODEL,
     )
     example = 'threshold = "1/20"'
+    bounds = frozenset({Risk.LINKING})
+    states = Risk.LINKING
 
     def describe(self, options: IdentityDisclosureOptions) -> str:
         """Return such as `link <= 1/100`."""

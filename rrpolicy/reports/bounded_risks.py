@@ -1,43 +1,41 @@
 """The risks to a person that a privacy model bounds, for documents on risks.
 
-Models are given by name, as where they are offered: those that a policy does not name are not imported.
+Each model of the core declares them in its class. Only the models that a document names are imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import cache
+from typing import Any
 
+from rrpolicy.builtin import MODELS
 from rrpolicy.finding import Risk
+from rrpolicy.plugin_spec import Offer
 from rrpolicy.privacy.epsilon import scope_loss
 
-_BOTH = frozenset(Risk)
-_LINKING, _READING = frozenset({Risk.LINKING}), frozenset({Risk.READING})
-_BOUNDED: Mapping[str, frozenset[Risk]] = {
-    "local-dp": _BOTH,
-    "rho1-to-rho2": _BOTH,
-    "pk-anonymity": _LINKING,
-    "k-anonymity": _LINKING,
-    "k-map": _LINKING,
-    "delta-presence": frozenset(),
-    "identity-disclosure": _LINKING,
-    "l-diversity": _READING,
-    "t-closeness": _READING,
-    "alpha-k-anonymity": _BOTH,
-    "beta-likeness": _READING,
-    "delta-disclosure": _READING,
-    "attribute-disclosure": _READING,
-}
-_LIKELIHOODS: Mapping[str, Risk] = {"identity-disclosure": Risk.LINKING, "attribute-disclosure": Risk.READING}
+
+@cache
+def _model(name: str) -> Any:
+    """Return a model of the core by its name, or that of a kind such as `l-diversity/entropy`; None for a plugin's."""
+    name = name.partition("/")[0]
+    return Offer(name, MODELS[name]).load() if name in MODELS else None
 
 
 def bounded_risks(model: str) -> frozenset[Risk]:
-    """Return the risks that a model, or a kind of one such as `l-diversity/entropy`, bounds; none for a plugin's."""
-    return _BOUNDED.get(model.partition("/")[0], frozenset())
+    """Return the risks that a model bounds; none for a plugin's."""
+    found: frozenset[Risk] = getattr(_model(model), "bounds", frozenset())
+    return found
+
+
+def models_that_bound(risk: Risk) -> list[str]:
+    """Return the names of the core's models that bound a risk."""
+    return [name for name in MODELS if risk in bounded_risks(name)]
 
 
 def stated_likelihood(model: str) -> Risk | None:
     """Return the risk whose likelihood a model's requirement itself states; None if it states none."""
-    return _LIKELIHOODS.get(model.partition("/")[0])
+    found: Risk | None = getattr(_model(model), "states", None)
+    return found
 
 
 def linkage_attacker(model: str, number: str = "") -> str:
@@ -47,7 +45,7 @@ def linkage_attacker(model: str, number: str = "") -> str:
     """
     if number == scope_loss.LINKING:
         return scope_loss.ATTACKER
-    return scope_loss.ATTACKER_OF_ONE if model.partition("/")[0] in _BOUNDED else ""
+    return scope_loss.ATTACKER_OF_ONE if model.partition("/")[0] in MODELS else ""
 
 
 def includes_sensitive_knowledge(model: str, requirement: str) -> bool | None:
