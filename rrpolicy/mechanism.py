@@ -152,7 +152,14 @@ class Proposal(Struct, frozen=True):
 
 
 class Mechanism(Protocol[Options]):
-    """Planner of channels, deterministic; no step after planning needs it installed."""
+    """Planner of channels, deterministic; no step after planning needs it installed.
+
+    A mechanism may also have these attributes, by which `init` drafts policies with it:
+
+        meets: names of the privacy models that it can meet, the default first; see also `met_by` of a model.
+        requires: names of those that every policy with it states, as they determine the size of its groups or sets.
+        generalises: whether it generalises quasi-identifiers along hierarchies.
+    """
 
     @property
     def name(self) -> str:

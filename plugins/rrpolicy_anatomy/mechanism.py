@@ -44,6 +44,8 @@ class Anatomy:
 
     name = "anatomy"
     options = AnatomyOptions
+    meets = ("l-diversity", "k-anonymity", "attribute-disclosure", "identity-disclosure")
+    requires = ("l-diversity",)
 
     def outline(self, options: AnatomyOptions, policy: Policy) -> Outline:
         """Return dealt groups; the channel itself if all domains are known."""

@@ -114,6 +114,8 @@ class SensitiveAddition:
 
     name = "sensitive-addition"
     options = SensitiveAdditionOptions
+    meets = ("l-diversity", "t-closeness", "attribute-disclosure", "identity-disclosure")
+    requires = ("l-diversity",)
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
         """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known."""

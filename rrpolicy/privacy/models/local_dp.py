@@ -101,7 +101,7 @@ class LocalDP:
         ),
         GROUP_KNOWLEDGE_NOTE,
     )
-    example = "epsilon = 4"
+    example = 'epsilon = 4\nscope = "attribute"'
     bounds = frozenset(Risk)
 
     def describe(self, options: LocalDPOptions) -> str:

@@ -92,7 +92,7 @@ class Rho1ToRho2:
         ),
         GROUP_KNOWLEDGE_NOTE,
     )
-    example = 'rho1 = "1/10"\nrho2 = "1/2"'
+    example = 'rho1 = "1/10"\nrho2 = "1/2"\nscope = "attribute"'
     bounds = frozenset(Risk)
 
     def describe(self, options: Rho1ToRho2Options) -> str:
