@@ -18,10 +18,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import rrpolicy
+from rrpolicy.discovery import load_registry
+from rrpolicy.options import ClassLimits
 from rrpolicy.policy.load import FILES
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.table_risk.measure import class_models
 
 from .conftest import FORMS, POLICY, people
 
@@ -333,3 +336,15 @@ def test_the_table_that_parameters_are_chosen_on_may_be_in_memory(folder: Path) 
     assert verified.passed
     assert not verified.undecided
     assert "RR135" in {p.code for p in rrpolicy.verify(released.bundle, source=people(), plan_on=people()[5:]).problems}
+
+
+def test_the_thresholds_of_check_table_are_the_options_that_class_models_declare():
+    registry = load_registry()
+    declared = {
+        model.called.get(option, option)
+        for name, model in class_models(registry).items()
+        if model.asks
+        for option in registry.privacy_models[name].options.model_fields
+    }
+
+    assert {*ClassLimits.__annotations__, "sampling_fraction"} == declared - {"sensitive"}
