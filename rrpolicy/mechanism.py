@@ -156,9 +156,10 @@ class Mechanism(Protocol[Options]):
 
     A mechanism may also have these attributes, by which `init` drafts policies with it:
 
-        meets: names of the privacy models that it can meet, the default first; see also `met_by` of a model.
-        requires: names of those that every policy with it states, as they determine the size of its groups or sets.
-        generalises: whether it generalises quasi-identifiers along hierarchies.
+        method: how it protects: `randomised` if every quasi-identifier and sensitive attribute is, `partly-randomised`
+            if some are, `generalised` along hierarchies, `grouped` with the sensitive values in another table, `sets`
+            of sensitive values; or another word. It can meet the privacy models that name it in their `methods`.
+        sized_by: the option of a [[privacy]] entry that determines the size of its groups or sets.
     """
 
     @property

@@ -44,8 +44,8 @@ class Anatomy:
 
     name = "anatomy"
     options = AnatomyOptions
-    meets = ("l-diversity", "k-anonymity", "attribute-disclosure", "identity-disclosure")
-    requires = ("l-diversity",)
+    method = "grouped"
+    sized_by = "frequency"
 
     def outline(self, options: AnatomyOptions, policy: Policy) -> Outline:
         """Return dealt groups; the channel itself if all domains are known."""

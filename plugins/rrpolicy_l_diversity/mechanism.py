@@ -29,11 +29,7 @@ class Generalisation:
 
     name = "generalisation"
     options = GeneralisationOptions
-    meets = (
-        *("k-anonymity", "l-diversity", "t-closeness", "alpha-k-anonymity", "beta-likeness", "delta-disclosure"),
-        *("k-map", "delta-presence", "attribute-disclosure", "identity-disclosure"),
-    )
-    generalises = True
+    method = "generalised"
 
     def outline(self, options: GeneralisationOptions, policy: Policy) -> Outline:
         """Return a product channel of recoded attributes; the channel itself, if every level is pinned."""

@@ -40,7 +40,7 @@ class Pram:
 
     name = "pram"
     options = PramOptions
-    meets = ("local-dp", "pk-anonymity", "rho1-to-rho2", "attribute-disclosure", "identity-disclosure")
+    method = "randomised"
 
     def outline(self, options: PramOptions, policy: Policy) -> Outline:
         """Return a product channel; the channel itself, if the policy alone determines it."""

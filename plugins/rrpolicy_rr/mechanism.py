@@ -42,11 +42,6 @@ class RandomizedResponseOptions(BaseModel):
     starts: Annotated[int, Field(ge=1, le=50, description="Points that the search starts from.")] = 5
 
 
-EVERYTHING_RANDOMISED = ("local-dp", "pk-anonymity", "rho1-to-rho2", "attribute-disclosure", "identity-disclosure")
-PARTLY_RANDOMISED = ("attribute-disclosure", "identity-disclosure", "local-dp", "rho1-to-rho2")
-"""Privacy models that can be met; a column that is released unmodified leaves Pk-anonymity at k = 1."""
-
-
 class RandomizedResponse:
     """Randomises every attribute of some roles by retention-replacement; all others are released unmodified."""
 
@@ -55,7 +50,7 @@ class RandomizedResponse:
     def __init__(self, name: str, *roles: Role) -> None:
         self.name = name
         self.roles = roles
-        self.meets = EVERYTHING_RANDOMISED if len(roles) > 1 else PARTLY_RANDOMISED
+        self.method = "randomised" if len(roles) > 1 else "partly-randomised"
 
     def outline(self, options: RandomizedResponseOptions, policy: Policy) -> Outline:
         """Return a product channel with a retention axis for each attribute of the roles."""

@@ -114,8 +114,8 @@ class SensitiveAddition:
 
     name = "sensitive-addition"
     options = SensitiveAdditionOptions
-    meets = ("l-diversity", "t-closeness", "attribute-disclosure", "identity-disclosure")
-    requires = ("l-diversity",)
+    method = "sets"
+    sized_by = "frequency"
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
         """Return a product channel with an axis of sets for what is hidden; the channel itself if domains are known."""

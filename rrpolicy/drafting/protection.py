@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from rrpolicy.mechanism import Mechanism
     from rrpolicy.privacy.model import PrivacyModel
 
-USUAL = "pram"
-"""The mechanism of a draft where it meets the models; elsewhere it is the mechanism that meets the most models."""
+USUAL = ("pram", "local-dp")
+"""The mechanism and the model of a draft where they fit; elsewhere the mechanism that meets the most models."""
 _HIERARCHIES = """\
 # The hierarchies of ordered columns above merge neighbours, level by level. A column without a hierarchy is
 # released as it is or as `*`: give it one of your own, such as hierarchy = "region.csv", with the category and
@@ -56,7 +56,7 @@ def protection(
 
     `mechanisms` and `known` are those of the registry. Raises `PolicyError` (RR149) if there is no such draft.
     """
-    met = {name: _models_met(name, each, known) for name, each in mechanisms.items()}
+    met = {name: _models_met(each, known) for name, each in mechanisms.items()}
     fits = {name: found for name, found in met.items() if found}
     for what, name, names in (("mechanism", mechanism, fits), *(("privacy model", model, known) for model in models)):
         if name is not None and name not in names:
@@ -64,15 +64,16 @@ def protection(
             message = f"there is no draft with the {what} '{name}'"
             hint = f"did you mean '{near[0]}'?" if near else "draft with another one, and edit the draft"
             raise PolicyError(Problem("RR149", message, expected=f"one of: {', '.join(names)}", hint=hint))
-    by_choice = sorted(fits, key=lambda name: (name != USUAL, -len(fits[name])))
+    by_choice = sorted(fits, key=lambda name: (name != USUAL[0], -len(fits[name])))
     chosen = mechanism or next((name for name in by_choice if {*models} <= {*fits[name]}), None)
     if chosen is None or not {*models} <= {*fits[chosen]}:
         raise PolicyError(_mechanism_mismatch(chosen, models, fits))
     planner = mechanisms[chosen]
-    wanted = tuple(dict.fromkeys((*getattr(planner, "requires", ()), *(models or fits[chosen][:1]))))
+    sizing = _sizing_models(planner, known)
+    wanted = tuple(dict.fromkeys((*sizing, *models) or [_usual_model(planner, fits[chosen], known)]))
     entries = "\n".join(_privacy_entry(name, known[name]) for name in wanted)
     reference = _REFERENCE if any(_needs_reference(known[name]) for name in wanted) else ""
-    generalises: bool = getattr(planner, "generalises", False)
+    generalises = _method(planner) == "generalised"
     notes = _HIERARCHIES if generalises else ""
     others = ", ".join(name for name in fits[chosen] if name not in wanted)
     if others and not models:
@@ -81,11 +82,28 @@ def protection(
     return ProtectionDraft(f'{entries}{reference}\n{notes}[mechanism]\nname = "{chosen}"\n{options}', generalises)
 
 
-def _models_met(name: str, mechanism: Mechanism[Any], known: Mapping[str, PrivacyModel[Any]]) -> tuple[str, ...]:
-    """Return the privacy models that a mechanism can meet by its declaration or theirs, the default first."""
-    own = [model for model in getattr(mechanism, "meets", ()) if model in known]
-    others = [model for model, each in known.items() if name in getattr(each, "met_by", ())]
-    return tuple(dict.fromkeys((*own, *others)))
+def _method(mechanism: Mechanism[Any]) -> str:
+    method: str = getattr(mechanism, "method", "")
+    return method
+
+
+def _models_met(mechanism: Mechanism[Any], known: Mapping[str, PrivacyModel[Any]]) -> list[str]:
+    """Return the privacy models that a mechanism can meet, by their declarations."""
+    return [name for name, model in known.items() if _method(mechanism) in getattr(model, "methods", ())]
+
+
+def _usual_model(mechanism: Mechanism[Any], fits: Sequence[str], known: Mapping[str, PrivacyModel[Any]]) -> str:
+    """Return the usual model, or the first whose most usual method is that of the mechanism."""
+    own = [name for name in fits if getattr(known[name], "methods", [""])[0] == _method(mechanism)]
+    return USUAL[1] if USUAL[1] in fits else (*own, *fits)[0]
+
+
+def _sizing_models(mechanism: Mechanism[Any], known: Mapping[str, PrivacyModel[Any]]) -> list[str]:
+    """Return the models by which a mechanism determines the size of its groups or sets."""
+    option = getattr(mechanism, "sized_by", None)
+    if option is None:
+        return []
+    return [name for name, model in known.items() if getattr(example_options(model), option, None) is not None]
 
 
 def _mechanism_mismatch(mechanism: str | None, models: Sequence[str], fits: Mapping[str, Sequence[str]]) -> Problem:

@@ -50,13 +50,10 @@ def linkage_attacker(model: str, number: str = "") -> str:
 
 def includes_sensitive_knowledge(model: str, requirement: str) -> bool | None:
     """Return whether a requirement covers attackers who know other sensitive values; None for most models."""
-    if model.partition("/")[0] != "attribute-disclosure":
-        return None
-    from rrpolicy.privacy.disclosure import attribute_options
-
-    return attribute_options.OTHERS_KNOWN_PHRASE in requirement
+    phrase: str | None = getattr(_model(model), "others_known", None)
+    return None if phrase is None else phrase in requirement
 
 
 def is_differential_privacy(model: str) -> bool:
     """Return whether a model is differential privacy."""
-    return model.partition("/")[0] == "local-dp"
+    return getattr(_model(model), "differential", False)

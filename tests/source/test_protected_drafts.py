@@ -18,7 +18,10 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals
 
 REGISTRY = load_registry()
-FITS = {name: mechanism.meets for name, mechanism in REGISTRY.mechanisms.items()}
+FITS = {
+    name: [model for model, each in REGISTRY.privacy_models.items() if mechanism.method in each.methods]
+    for name, mechanism in REGISTRY.mechanisms.items()
+}
 PAIRS = [*product(FITS, REGISTRY.privacy_models)]
 FITTING = [pair for pair in PAIRS if pair[1] in FITS[pair[0]]]
 NUMBERS = {
@@ -94,7 +97,7 @@ class Sharpness:
     name = "acme-sharpness"
     options = Options
     example = "sharpness = 7"
-    met_by = ("generalisation",)
+    methods = ("blurred", "generalised")
     def describe(self, options): return f"sharpness <= {options.sharpness}"
     def promise(self, options): return f"Sharpness: at most {options.sharpness}."
     def refuses(self, options, policy): return None
@@ -106,7 +109,7 @@ class BlurOptions(BaseModel):
 class Blur:
     name = "acme-blur"
     options = BlurOptions
-    meets = ("acme-sharpness", "local-dp")
+    method = "blurred"
     def outline(self, options, policy): return Outline(Product)
     def plan(self, options, task): raise NotImplementedError
 
@@ -135,7 +138,6 @@ def plugin(tmp_path, monkeypatch):
     ("named", "mechanism", "models"),
     [
         ({"mechanism": "acme-blur"}, "acme-blur", ["acme-sharpness"]),
-        ({"mechanism": "acme-blur", "models": ["local-dp"]}, "acme-blur", ["local-dp"]),
         ({"models": ["acme-sharpness"]}, "generalisation", ["acme-sharpness"]),
         ({"models": ["acme-sharpness", "k-anonymity"]}, "generalisation", ["acme-sharpness", "k-anonymity"]),
     ],

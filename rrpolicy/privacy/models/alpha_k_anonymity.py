@@ -66,6 +66,7 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
     )
     reference = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
     example = "alpha = 0.5\nk = 5"
+    methods = ("generalised",)
     bounds = frozenset(Risk)
     words = ModelWording("alpha", "largest share of a sensitive value in a class")
     asks = "alpha"

@@ -60,8 +60,10 @@ class AttributeDisclosure:
         f"{NAME}/{LimitKind.GAIN}": _NOT_COVERED_BY_A_GUESS,
     }
     example = 'threshold = "1/3"'
+    methods = ("randomised", "partly-randomised", "generalised", "grouped", "sets")
     bounds = frozenset({Risk.READING})
     states = Risk.READING
+    others_known = OTHERS_KNOWN_PHRASE
 
     def describe(self, options: AttributeDisclosureOptions) -> str:
         """Return such as `risk <= 1/3`."""

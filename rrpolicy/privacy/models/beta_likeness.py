@@ -68,6 +68,7 @@ class BetaLikeness(ShareRatioModel[BetaLikenessOptions]):
     not_covered = (RARER_VALUES, FINDING, WHOLE_RELEASE, MORE_KNOWN, *EVERY_MODEL)
     reference = "Cao, Karras 2012, basic and enhanced beta-likeness"
     example = "beta = 2"
+    methods = ("generalised",)
     bounds = frozenset({Risk.READING})
     asks = "beta"
     kind = "likeness"

@@ -71,6 +71,7 @@ class DeltaDisclosure(ShareRatioModel[DeltaDisclosureOptions]):
     )
     reference = "Brickell, Shmatikov 2008, delta-disclosure privacy"
     example = "delta = 2"
+    methods = ("generalised",)
     bounds = frozenset({Risk.READING})
     asks = "delta"
     kind = "values"

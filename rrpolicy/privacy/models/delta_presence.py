@@ -92,6 +92,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     )
     reference = "Nergiz, Atzori, Clifton 2007"
     example = "max = 0.5"
+    methods = ("generalised",)
     words = ModelWording("presence", "largest probability that somebody of the population is in the table")
     asks = "max"
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})

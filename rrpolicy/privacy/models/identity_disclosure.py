@@ -32,6 +32,7 @@ class IdentityDisclosure:
         *EVERY_MODEL,
     )
     example = 'threshold = "1/20"'
+    methods = ("randomised", "partly-randomised", "generalised", "grouped", "sets")
     bounds = frozenset({Risk.LINKING})
     states = Risk.LINKING
 

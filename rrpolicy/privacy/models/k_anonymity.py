@@ -49,6 +49,7 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
     )
     reference = "Sweeney 2002, definition 2"
     example = "k = 5"
+    methods = ("generalised", "grouped")
     bounds = frozenset({Risk.LINKING})
     words = ModelWording("k", "records in the smallest equivalence class", least=True)
     asks = "k"

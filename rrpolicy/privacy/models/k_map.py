@@ -88,6 +88,7 @@ class KMap(ClassModel[KMapOptions]):
     )
     reference = "Sweeney 2001, k-map"
     example = 'k = 5\nsampling_fraction = 0.01\ndecided_by = "estimate"'
+    methods = ("generalised",)
     bounds = frozenset({Risk.LINKING})
     words = ModelWording("k people of the population", "people of the population in the class of fewest", least=True)
     asks = "k"

@@ -143,6 +143,7 @@ class LDiversity(ClassModel[LDiversityOptions]):
     reference = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
     measures = MEASURES
     example = 'kind = "frequency"\nl = 3'
+    methods = ("generalised", "grouped", "sets")
     bounds = frozenset({Risk.READING})
     asks = "l"
     kind = "kind"

@@ -102,7 +102,9 @@ class LocalDP:
         GROUP_KNOWLEDGE_NOTE,
     )
     example = 'epsilon = 4\nscope = "attribute"'
+    methods = ("randomised", "partly-randomised")
     bounds = frozenset(Risk)
+    differential = True
 
     def describe(self, options: LocalDPOptions) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""

@@ -86,6 +86,7 @@ class PkAnonymity:
         GROUP_KNOWLEDGE_NOTE,
     )
     example = "k = 2"
+    methods = ("randomised",)
     bounds = frozenset({Risk.LINKING})
 
     def describe(self, options: PkAnonymityOptions) -> str:

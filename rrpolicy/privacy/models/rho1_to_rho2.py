@@ -93,6 +93,7 @@ class Rho1ToRho2:
         GROUP_KNOWLEDGE_NOTE,
     )
     example = 'rho1 = "1/10"\nrho2 = "1/2"\nscope = "attribute"'
+    methods = ("randomised", "partly-randomised")
     bounds = frozenset(Risk)
 
     def describe(self, options: Rho1ToRho2Options) -> str:

@@ -68,6 +68,7 @@ class TCloseness(ClassModel[TClosenessOptions]):
     not_covered = (FINDING, WHOLE_RELEASE, MORE_KNOWN, *EVERY_MODEL)
     reference = "Li, Li, Venkatasubramanian 2007, definition 2, section 4"
     example = "t = 0.2"
+    methods = ("generalised", "sets")
     bounds = frozenset({Risk.READING})
     asks = "t"
     kind = "distance"
