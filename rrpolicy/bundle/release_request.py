@@ -43,14 +43,13 @@ from rrpolicy.planning.plan_request import PlannedRelease
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.series import SeriesState
 from rrpolicy.planning.waivers import Terms
-from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.memory.input_table import InputTable, input_table
-from rrpolicy.source.opening import open_original
+from rrpolicy.source.opening import absolute_uri, open_original
 from rrpolicy.source.tuning_source import open_tuning_table
 
 if TYPE_CHECKING:
@@ -234,8 +233,9 @@ def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> t
         message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
     file = Path(policy.files[0])
-    own = absolute_uri(policy.source.uri, policy.folder)
-    opened = open_policy(file, source=handed.uri or own, root=root).reading(handed)
+    opened = open_policy(file, source=handed.uri or policy.source.uri, root=root)
+    own = InputTable(absolute_uri(policy.source.uri, opened.registry.sources, policy.folder))
+    opened = opened.reading(own if handed.uri is None else handed)
     if opened.policy.digest() != policy.digest():
         raise stale_plan_error("the policy has changed")
     return opened, file

@@ -20,7 +20,6 @@ import pytest
 import rrpolicy
 from rrpolicy.discovery import load_registry
 from rrpolicy.options import ClassLimits
-from rrpolicy.policy.load import FILES
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -118,10 +117,6 @@ def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
     for made, other in enumerate(("people.parquet", "parquet:people.data", "counts:n:parquet:counted.parquet")):
         drift = rrpolicy.release(loaded, f"other{made}", source=other)
         assert json.loads((drift.public / "release.json").read_text())["records"] == 50
-
-
-def test_schemes_of_files_are_those_of_the_engine() -> None:
-    assert set(FILES) == {name for name in DuckDBSource.schemes if not name.startswith(".")}
 
 
 def test_another_table_fails(folder: Path) -> None:
