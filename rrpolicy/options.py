@@ -574,7 +574,7 @@ class InventoryOptions(TypedDict, total=False):
 
 
 def shared(options: Mapping[str, Any], verb: Any) -> Any:
-    """Return those of a verb's options that another verb has as well."""
+    """Return those of a verb's options that another class has as well: of a verb, or of documents."""
     return {name: value for name, value in options.items() if name in verb.__annotations__}
 
 

@@ -15,6 +15,7 @@ from msgspec import Struct
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
+from rrpolicy.bundle.manifest import ReleaseStatement
 from rrpolicy.bundle.staging import Staging, stage
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.escaping.printable import visible
@@ -22,7 +23,7 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
-from rrpolicy.options import ReleaseOptions, to_path
+from rrpolicy.options import ReleaseOptions, shared, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
 from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, KeyStorage, key_location
 from rrpolicy.planning.keys import (
@@ -252,7 +253,7 @@ def _execute_order(
     options: ReleaseOptions,
 ) -> None:
     """Draw into the staging folder with the key held, read, derived or generated, and publish the bundle."""
-    plan_file, opened, progress, replaces = order.plan_file, order.opened, options["progress"], options["replaces"]
+    plan_file, opened, progress = order.plan_file, order.opened, options["progress"]
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
     existing = _existing_key_file(order, kept, beside, series)
@@ -289,7 +290,7 @@ def _execute_order(
                 original,
                 secret.key,
                 staging.target,
-                label=options["label"],
+                stated=ReleaseStatement(**shared(options, ReleaseStatement)),
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
@@ -298,7 +299,6 @@ def _execute_order(
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
-                replaces=None if replaces is None else os.fspath(replaces),
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)
