@@ -152,7 +152,15 @@ class Proposal(Struct, frozen=True):
 
 
 class Mechanism(Protocol[Options]):
-    """Planner of channels, deterministic; no step after planning needs it installed."""
+    """Planner of channels, deterministic; no step after planning needs it installed.
+
+    A mechanism may also have these attributes, by which `init` drafts policies with it:
+
+        method: how it protects: `randomised` if every quasi-identifier and sensitive attribute is, `partly-randomised`
+            if some are, `generalised` along hierarchies, `grouped` with the sensitive values in another table, `sets`
+            of sensitive values; or another word. It can meet the privacy models that name it in their `methods`.
+        sized_by: the option of a [[privacy]] entry that determines the size of its groups or sets.
+    """
 
     @property
     def name(self) -> str:

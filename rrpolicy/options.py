@@ -245,8 +245,8 @@ class InitOptions(TypedDict, total=False):
     progress: Reporting
 
 
-class CheckTableOptions(TypedDict, total=False):
-    """Options of `check_table`."""
+class TableRoleOptions(TypedDict, total=False):
+    """Options of `check_table` on the roles of columns."""
 
     qi: Annotated[
         "Sequence[str] | None", "Columns that make a class, with commas between; repeat it for a name with a comma."
@@ -254,6 +254,11 @@ class CheckTableOptions(TypedDict, total=False):
     sensitive: Annotated["Sequence[str] | None", "Columns to protect, with commas between."]
     policy: Annotated["PolicyLike | None", "A policy: its roles, orders, hierarchies, and its entries of these models."]
     table: DatabaseTable
+
+
+class ClassLimits(TypedDict, total=False):
+    """Options of `check_table` that state a requirement: the options of class models, each as its model calls it."""
+
     k: Annotated["int | None", "Require k-anonymity."]
     l: Annotated["Threshold | None", "Require l-diversity."]
     kind: Annotated["str", "Kind of l-diversity, as in a policy.", Option(default="distinct")]
@@ -269,6 +274,11 @@ class CheckTableOptions(TypedDict, total=False):
     presence_max: Annotated["Threshold | None", "Require delta-presence of at most so much."]
     presence_min: Annotated["Threshold | None", "Of delta-presence, at least so much."]
     decided_by: Annotated["str | None", "`estimate` lets an estimate decide k-map; else it does not pass."]
+
+
+class CheckTableOptions(TableRoleOptions, ClassLimits, total=False):
+    """Options of `check_table`."""
+
     weights: Annotated[
         "str | None", "The column with the number of people that a record represents.", Option(metavar="COLUMN")
     ]
@@ -567,7 +577,7 @@ class InventoryOptions(TypedDict, total=False):
 
 
 def shared(options: Mapping[str, Any], verb: Any) -> Any:
-    """Return those of a verb's options that another verb has as well."""
+    """Return those of a verb's options that another class has as well: of a verb, or of documents."""
     return {name: value for name, value in options.items() if name in verb.__annotations__}
 
 

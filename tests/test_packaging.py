@@ -36,15 +36,32 @@ def test_what_an_extra_brings_is_named_by_a_command_that_needs_no_index_of_rrpol
 
 
 def test_packages_are_the_top_level_names_and_the_entry_points() -> None:
-    packages = {Path(p).name for p in PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
-    folders = {
-        p.name for room in ("plugins", "reports") for p in (ROOT / room).iterdir() if (p / "__init__.py").exists()
-    }
-    entries = set(PROJECT["project"]["entry-points"]["rrpolicy"].values())
+    """Each list of pyproject.toml that names the built-in plugins names those in the folders, and no other."""
+    tool, built = PROJECT["tool"], PROJECT["tool"]["hatch"]["build"]
+    rooms = ("plugins", "reports")
+    folders = {p.name: room for room in rooms for p in (ROOT / room).iterdir() if (p / "__init__.py").exists()}
+    plugins = {*folders}
+    one, others, only_facade, inside = [
+        next(c for c in tool["importlinter"]["contracts"] if c["name"].startswith(name))
+        for name in ("the core knows", "built-in plugins", "plugins import", "a plugin's modules")
+    ]
 
-    assert packages == set(PROJECT["tool"]["check-wheel-contents"]["toplevel"])
-    assert packages == set(PROJECT["tool"]["importlinter"]["root_packages"])
-    assert packages - {"rrpolicy"} == folders == entries - {"rrpolicy.builtin"}
+    assert set(PROJECT["project"]["entry-points"]["rrpolicy"].values()) == {*plugins, "rrpolicy.builtin"}
+    assert {*built["targets"]["wheel"]["packages"]} == {"rrpolicy", *(f"{room}/{n}" for n, room in folders.items())}
+    assert {"rrpolicy", *rooms} <= {*built["targets"]["sdist"]["only-include"]} & {*tool["mypy"]["files"]}
+    for listed in (
+        tool["check-wheel-contents"]["toplevel"],
+        tool["coverage"]["run"]["source"],
+        tool["importlinter"]["root_packages"],
+    ):
+        assert set(listed) == {"rrpolicy", *plugins}
+    for listed in (
+        one["forbidden_modules"],
+        others["modules"],
+        only_facade["source_modules"],
+        inside["ancestors"],
+    ):
+        assert set(listed) == plugins
 
 
 def test_every_package_is_typed() -> None:

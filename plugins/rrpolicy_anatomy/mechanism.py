@@ -45,6 +45,8 @@ class Anatomy:
 
     name = "anatomy"
     options = AnatomyOptions
+    method = "grouped"
+    sized_by = "frequency"
 
     def outline(self, options: AnatomyOptions, policy: Policy) -> Outline:
         """Return dealt groups; the channel itself if all domains are known."""

@@ -29,6 +29,7 @@ class Generalisation:
 
     name = "generalisation"
     options = GeneralisationOptions
+    method = "generalised"
 
     def outline(self, options: GeneralisationOptions, policy: Policy) -> Outline:
         """Return a product channel of recoded attributes; the channel itself, if every level is pinned."""

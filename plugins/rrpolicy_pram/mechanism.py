@@ -40,6 +40,7 @@ class Pram:
 
     name = "pram"
     options = PramOptions
+    method = "randomised"
 
     def outline(self, options: PramOptions, policy: Policy) -> Outline:
         """Return a product channel; the channel itself, if the policy alone determines it."""

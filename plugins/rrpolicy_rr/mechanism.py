@@ -50,6 +50,7 @@ class RandomizedResponse:
     def __init__(self, name: str, *roles: Role) -> None:
         self.name = name
         self.roles = roles
+        self.method = "randomised" if len(roles) > 1 else "partly-randomised"
 
     def outline(self, options: RandomizedResponseOptions, policy: Policy) -> Outline:
         """Return a product channel with a retention axis for each attribute of the roles."""

@@ -117,6 +117,8 @@ class SensitiveAddition:
 
     name = "sensitive-addition"
     options = SensitiveAdditionOptions
+    method = "sets"
+    sized_by = "frequency"
 
     def outline(self, options: SensitiveAdditionOptions, policy: Policy) -> Outline:
         """Return a product channel with an axis of sets for each hidden group; the channel if domains are known."""

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, ClassVar
 
 from rrpolicy.plugin import PLAIN, DataError, Problem, Reading
+from rrpolicy.plugin.engines import refuse_versioned_folder
 from rrpolicy_spark.session import open_session
 
 if TYPE_CHECKING:
@@ -58,10 +59,7 @@ class ParquetSource:
             if not Path(path).exists():
                 hint = "a relative path after `spark-parquet:` starts at the policy's folder"
                 raise DataError(Problem("RR300", f"{shown}: no such folder", hint=hint))
-            if (Path(path) / "_delta_log").is_dir():
-                message = f"{shown} is a Delta folder: it contains the files of all versions of its table"
-                hint = "with Delta's package, give the table as one of a catalog: spark:db.people"
-                raise DataError(Problem("RR358", message, expected="a folder of one state of a table", hint=hint))
+            refuse_versioned_folder(path, shown)
             path = Path(path).absolute().as_uri()
         schema = None
 

@@ -66,7 +66,7 @@ def init(source: Table, **options: Unpack[InitOptions]) -> Draft:
     given, mechanism, models, plugins = input_table(source), options["mechanism"], options["models"], options["plugins"]
     registry = load_registry(plugins).opening(given.engines)
     name = None if mechanism is None else registry.mechanisms.aliases.get(mechanism, mechanism)
-    protected = protection(name, models) if name is not None or models else None
+    protected = protection(name, models, registry.mechanisms, registry.privacy_models)
     with registry.naming_engines():
         return draft(given.uri or "", options["table"], registry.sources, plugins, protected, options["progress"])
 

@@ -126,7 +126,6 @@ def audit_record(
     public_file: str,
     *,
     given_as: str,
-    label: str | None,
     custody: KeyStorage,
     commit: str | None,
     policy_files: Mapping[str, bytes],
@@ -141,7 +140,7 @@ def audit_record(
     """
     return record(
         AuditRecord(
-            label,
+            public.release,
             PublicDigests(public.digest, public_file),
             plan.digest(),
             plan.policy_digest,

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rrpolicy.bundle.execute import check_ledger_budget, folder_sink, policy_with_places, publish_bundle
+from rrpolicy.bundle.manifest import ReleaseStatement
 from rrpolicy.bundle.pages import ExecutedPlan
 from rrpolicy.bundle.release_request import WrittenBundle, open_ledger_account, read_written_bundle
 from rrpolicy.bundle.staging import Staging, filesystem_refusals, stage
@@ -24,7 +25,7 @@ from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats
 from rrpolicy.frozen import replace
-from rrpolicy.options import CollectOptions, to_path
+from rrpolicy.options import CollectOptions, shared, to_path
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.file import PlanFile, read_plan
 from rrpolicy.planning.gate import Decision, gate
@@ -107,7 +108,7 @@ def _write_collected_bundle(
             registry,
             None,
             staging,
-            options["label"],
+            ReleaseStatement(**shared(options, ReleaseStatement)),
             given.policy_file,
             KeyStorage.PERSONS,
             None,

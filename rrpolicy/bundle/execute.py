@@ -65,7 +65,7 @@ def release(  # noqa: PLR0917 each is another thing
     key: bytes,
     into: Path,
     *,
-    label: str | None = None,
+    stated: manifests.ReleaseStatement = manifests.NOTHING_STATED,
     policy_file: Path | None = None,
     staging: Staging | None = None,
     streams: Streams | None = None,
@@ -75,7 +75,6 @@ def release(  # noqa: PLR0917 each is another thing
     custody: KeyStorage = KeyStorage.DESTROYED,
     progress: Progress = lambda *_: None,
     files: FileSink = LOCAL_SINK,
-    replaces: str | None = None,
 ) -> Path:
     """Write a release.
 
@@ -118,14 +117,13 @@ def release(  # noqa: PLR0917 each is another thing
             registry,
             original,
             open_staging,
-            label,
+            stated,
             policy_file,
             custody,
             series,
             draw,
             weighed,
             test=streams is not None,
-            replaces=replaces,
         )
         return publish_bundle(executed, account)
 
@@ -301,12 +299,11 @@ def manifest_without_ledger_place(executed: ExecutedPlan) -> Manifest:
         executed.plan,
         executed.assessment,
         executed.written,
-        label=executed.label,
         test=executed.test,
+        stated=executed.stated,
         governance=executed.policy.governance,
         series=executed.series,
         collected=None if executed.questionnaire is None else executed.questionnaire.digest,
-        replaces=executed.replaces,
     )
 
 
@@ -348,7 +345,6 @@ def write_audit(executed: ExecutedPlan, public: Manifest) -> None:
         public,
         file_digest(file),
         given_as=uri_kind(executed.policy.source.uri),
-        label=executed.label,
         custody=executed.custody,
         commit=commit,
         policy_files=written,

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from rrpolicy.canonical_json import Json, canonical, digest, file_digest, record_digest
 from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
 from rrpolicy.declarations import EMPTY_GOVERNANCE, Governance, Role
@@ -32,17 +34,30 @@ if TYPE_CHECKING:
     from rrpolicy.policy.model import ReleaseSettings, Requirement
 
 
+class ReleaseStatement(Struct, frozen=True):
+    """Options of a release that its documents repeat; each has the name of the option.
+
+    Attributes:
+        replaces: digest of release.json of the release that it corrects; None if it corrects none.
+    """
+
+    label: str | None = None
+    replaces: str | None = None
+
+
+NOTHING_STATED = ReleaseStatement()
+
+
 def build_manifest(
     plan: Plan,
     assessment: Assessment,
     written: Mapping[str, WrittenTable],
     *,
-    label: str | None,
     test: bool,
+    stated: ReleaseStatement = NOTHING_STATED,
     governance: Governance = EMPTY_GOVERNANCE,
     series: ManifestSeries | None = None,
     collected: str | None = None,
-    replaces: str | None = None,
 ) -> Manifest:
     """Return the manifest without the digests of the other files of public/.
 
@@ -52,7 +67,7 @@ def build_manifest(
     described = channel.to_public_json()
     assert isinstance(described, dict)
     return Manifest(
-        release=label,
+        release=stated.label,
         policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
@@ -78,7 +93,7 @@ def build_manifest(
         series=series,
         collected=collected,
         weights_inside=policy.weights_inside,
-        replaces=replaces,
+        replaces=stated.replaces,
         test=test,
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
+from rrpolicy.bundle.manifest import ReleaseStatement
 from rrpolicy.bundle.staging import Staging
 from rrpolicy.bundle.tables.writer import WrittenTable
 from rrpolicy.canonical_json import Json
@@ -59,7 +60,6 @@ class ExecutedPlan(Struct, frozen=True):
         draw: see `rrpolicy.planning.ledger_account.draw_id`.
         weighed: the budget used with earlier releases of the same people; None if the policy names no ledger.
         questionnaire: the questionnaire of its collected records; None if it was drawn from a table.
-        replaces: digest of release.json of the release that it corrects; None if it corrects none.
     """
 
     plan: Plan
@@ -69,7 +69,7 @@ class ExecutedPlan(Struct, frozen=True):
     registry: Registry
     original: Original | None
     staging: Staging
-    label: str | None
+    stated: ReleaseStatement
     policy_file: Path | None
     custody: KeyStorage
     series: ManifestSeries | None
@@ -77,7 +77,6 @@ class ExecutedPlan(Struct, frozen=True):
     weighed: BudgetCheck | None
     test: bool
     questionnaire: Questionnaire | None = None
-    replaces: str | None = None
 
     @property
     def released(self) -> Mapping[str, Sequence[int]]:

@@ -31,7 +31,7 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
     """Return the page of a plan."""
     plan, assessment = outlook.plan, outlook.assessment
     policy, optimised = plan.policy, chosen_by_optimiser(plan.origins)
-    about = build_manifest(plan, assessment, {}, label=None, test=False, governance=outlook.governance)
+    about = build_manifest(plan, assessment, {}, test=False, governance=outlook.governance)
     rows = tuple(finding_row(f, registry.privacy_models, solved=optimised) for f in assessment.findings)
     useful = tuple(utility_row(f, waivers=outlook.governance.waivers) for f in assessment.utility)
     remarks = tuple(dict.fromkeys((*plan.remarks, *outlook.decision.warnings)))

@@ -15,6 +15,7 @@ from msgspec import Struct
 from rrpolicy.bundle import audit as auditing
 from rrpolicy.bundle.audit import read_assessment
 from rrpolicy.bundle.execute import release
+from rrpolicy.bundle.manifest import ReleaseStatement
 from rrpolicy.bundle.staging import Staging, stage
 from rrpolicy.errors import PolicyError, Problem, RefusedError
 from rrpolicy.escaping.printable import visible
@@ -22,7 +23,7 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
-from rrpolicy.options import ReleaseOptions, to_path
+from rrpolicy.options import ReleaseOptions, shared, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
 from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, KeyStorage, key_location
 from rrpolicy.planning.keys import (
@@ -43,14 +44,13 @@ from rrpolicy.planning.plan_request import PlannedRelease
 from rrpolicy.planning.policy_opening import OpenedPolicy, open_policy
 from rrpolicy.planning.series import SeriesState
 from rrpolicy.planning.waivers import Terms
-from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.registry import Registry
 from rrpolicy.safe_io.document import read_document
 from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.memory.input_table import InputTable, input_table
-from rrpolicy.source.opening import open_original
+from rrpolicy.source.opening import absolute_uri, open_original
 from rrpolicy.source.tuning_source import open_tuning_table
 
 if TYPE_CHECKING:
@@ -236,8 +236,9 @@ def _reopened_policy(policy: Policy, handed: InputTable, root: Path | None) -> t
         message = "a release copies the policy's file into audit/, and this policy was not loaded from one"
         raise PolicyError(Problem("RR250", message, hint="write the policy as TOML and load it"))
     file = Path(policy.files[0])
-    own = absolute_uri(policy.source.uri, policy.folder)
-    opened = open_policy(file, source=handed.uri or own, root=root).reading(handed)
+    opened = open_policy(file, source=handed.uri or policy.source.uri, root=root)
+    own = InputTable(absolute_uri(policy.source.uri, opened.registry.sources, policy.folder))
+    opened = opened.reading(own if handed.uri is None else handed)
     if opened.policy.digest() != policy.digest():
         raise stale_plan_error("the policy has changed")
     return opened, file
@@ -254,7 +255,7 @@ def _execute_order(
     options: ReleaseOptions,
 ) -> None:
     """Draw into the staging folder with an existing, derived or new key, and publish the bundle."""
-    plan_file, opened, progress, replaces = order.plan_file, order.opened, options["progress"], options["replaces"]
+    plan_file, opened, progress = order.plan_file, order.opened, options["progress"]
     beside = None if plan_file is None else plan_file.with_name(plan_file.name + ".key")
     series = opened.policy.release.series
     existing = _existing_key_file(order, kept, beside, series)
@@ -291,7 +292,7 @@ def _execute_order(
                 original,
                 secret.key,
                 staging.target,
-                label=options["label"],
+                stated=ReleaseStatement(**shared(options, ReleaseStatement)),
                 policy_file=order.policy_file,
                 staging=staging,
                 elsewhere=elsewhere,
@@ -300,7 +301,6 @@ def _execute_order(
                 custody=kept.custody(secret),
                 progress=progress,
                 files=files,
-                replaces=None if replaces is None else os.fspath(replaces),
             )
     if beside is not None and (kept.at is None or (series is not None and beside.exists())):
         destroy_key(beside)

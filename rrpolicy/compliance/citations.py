@@ -14,9 +14,9 @@ from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.numbers import figure
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy
 from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
 from rrpolicy.reports.attributes import treatment_counts
+from rrpolicy.reports.bounded_risks import bounded_risks, is_differential_privacy, models_that_bound
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.findings import model_caveats
 from rrpolicy.reports.protection_panel import protection_panel
@@ -70,6 +70,9 @@ def find_citations(name: str, release: CitedRelease) -> tuple[tuple[Citation, ..
         return found, None if found else f"{name.removeprefix('context.')} under [context]"
     cite, missing = CITATIONS[name]
     found = tuple(cite(release))
+    if isinstance(missing, Risk) and not found:
+        *others, last = models_that_bound(missing)
+        missing = f"an entry of {', '.join(others)} or {last}"
     return found, missing or None if not found else None
 
 
@@ -234,10 +237,10 @@ def _protection(release: CitedRelease) -> Iterator[Citation]:
         yield Citation(CitationKind.FINDING, text.replace("`", "'"), f"{AUDIT}, protection")
 
 
-def _findings_of_models(speaks: Callable[[str], bool]) -> Cite:
+def _findings_of_models(concerned: Callable[[str], bool]) -> Cite:
     def cite(release: CitedRelease) -> Iterator[Citation]:
         for finding in release.findings:
-            if speaks(finding.model):
+            if concerned(finding.model):
                 yield _finding(finding, release)
 
     return cite
@@ -300,7 +303,7 @@ _VERDICTS = {
 }
 
 
-CITATIONS: Mapping[str, tuple[Cite, str]] = {
+CITATIONS: Mapping[str, tuple[Cite, str | Risk]] = {
     "adversaries": (_adversaries, "a [[privacy]] entry, which states its adversary"),
     "assumptions": (_assumptions, "assumptions"),
     "attack": (_attack, "an adversarial test in audit/: rrpolicy attack BUNDLE --source TABLE --write"),
@@ -309,7 +312,7 @@ CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "dropped": (_dropped, "the columns that were not released: audit/ lists them"),
     "findings": (_findings, "a [[privacy]] entry"),
     "ledger": (_ledger, "[ledger]: whether there were other releases of these people"),
-    "limits.identity": (_limits, "an entry of identity-disclosure, pk-anonymity or k-anonymity"),
+    "limits.identity": (_limits, Risk.LINKING),
     "mechanism": (_mechanism, "the mechanism"),
     "not_covered": (_not_covered, "a [[privacy]] entry, which states its limits"),
     "owner": (_owner, "owner under [policy]"),
@@ -319,12 +322,12 @@ CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "purpose": (_purpose, "purpose under [policy]"),
     "risk.attribute": (
         _findings_of_models(lambda model: Risk.READING in bounded_risks(model)),
-        "an entry of attribute-disclosure, l-diversity, t-closeness, beta-likeness, delta-disclosure or local-dp",
+        Risk.READING,
     ),
     "risk.average": (_average_risk, "an entry of identity-disclosure with a percentile"),
     "risk.identity": (
         _findings_of_models(lambda model: Risk.LINKING in bounded_risks(model)),
-        "an entry of identity-disclosure, pk-anonymity or k-anonymity",
+        Risk.LINKING,
     ),
     "risk.largest": (_largest_risk, "a requirement whose number may be shown here"),
     "risk.local-dp": (_findings_of_models(is_differential_privacy), "an entry of local-dp"),
@@ -336,4 +339,4 @@ CITATIONS: Mapping[str, tuple[Cite, str]] = {
     "units": (_units, "units of protection"),
     "utility": (_utility, "a [[utility]] entry"),
 }
-"""Name -> its citations, and the missing part if there are none."""
+"""Name -> its citations, and the missing part if there are none: in words, or the risk that no entry bounds."""

@@ -54,13 +54,13 @@ def draft(  # noqa: PLR0917 what a draft is made of
     uri: str,
     table: str | None,
     sources: Mapping[str, Source],
-    plugins: Sequence[str] = (),
-    protected: ProtectionDraft | None = None,
+    plugins: Sequence[str],
+    protected: ProtectionDraft,
     progress: Callable[[str, float], None] = lambda *_: None,
 ) -> Draft:
     """Draft a policy.
 
-    `uri` is relative to the working directory. The default protection is `pram` under local differential privacy.
+    `uri` is relative to the working directory.
     """
     source, resolved = engine_for_uri(uri, sources, Path())
     csv = detected_settings(resolved)
@@ -83,11 +83,11 @@ def draft(  # noqa: PLR0917 what a draft is made of
             with open_table_snapshot(source, resolved, table, spilled.folder, reading) as snapshot:
                 profiles |= {name: profile(snapshot, name, snapshot.columns()[name]) for name in coded}
     guesses = {name: guess(column, reading) for name, column in profiles.items()}
-    if protected is not None and protected.generalises:
+    if protected.generalises:
         guesses = {name: replace(found, keys=with_hierarchy(found)) for name, found in guesses.items()}
     read = "\n".join(_source_lines(uri, table, records, guesses, reading))
-    tables = _USUAL if protected is None else protected.tables()
-    return Draft(_policy_toml(_policy_name(uri), read, guesses, plugins, tables), tuple(_draft_warnings(guesses)))
+    text = _policy_toml(_policy_name(uri), read, guesses, plugins, protected.tables)
+    return Draft(text, tuple(_draft_warnings(guesses)))
 
 
 def _with_progress(
@@ -148,25 +148,6 @@ def _policy_name(uri: str) -> str:
     uri = split_counts_uri(uri)[1]
     named = "" if uri.startswith(IN_MEMORY) else Path(uri.partition(":")[2] or uri).name
     return re.sub(r"[^a-z0-9]+", "-", named.split(".")[0].lower()).strip("-")
-
-
-_USUAL = """\
-# Any two people's randomised values differ in probability by a factor of at most e^epsilon. To count the columns
-# released unchanged, too, write scope = "record" and give each of those an assume_unlinkable = "reason".
-[[privacy]]
-model = "local-dp"
-epsilon = "fill in: a number, such as 1 (much noise) to 8 (little)"
-scope = "attribute"
-
-# Add a further requirement, such as: no person is linked to a record with a probability above 1 / k.
-# [[privacy]]
-# model = "pk-anonymity"
-# k = 2
-
-[mechanism]
-name = "pram"
-"""
-"""Default protection of a draft."""
 
 
 def _policy_toml(slug: str, source: str, guesses: Mapping[str, Guess], plugins: Sequence[str], tables: str) -> str:

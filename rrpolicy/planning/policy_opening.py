@@ -17,10 +17,11 @@ from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.planning.review_points import association_warnings
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.baseline.inheritance import TreeTransform
-from rrpolicy.policy.load import absolute_uri, load_policy
+from rrpolicy.policy.load import load_policy
 from rrpolicy.policy.model import MechanismChoice, Policy
 from rrpolicy.policy.policy_decoding import Catalogue, PlannedOptions
 from rrpolicy.registry import Registry
+from rrpolicy.source.opening import absolute_uri
 
 if TYPE_CHECKING:
     from rrpolicy.source.memory.input_table import InputTable
@@ -75,8 +76,7 @@ class OpenedPolicy(Struct, frozen=True):
         """Return it with the caller's table in place of the policy's."""
         if handed is None or handed.uri is None:
             return self
-        source = replace(self.policy.source, uri=absolute_uri(handed.uri))
-        return OpenedPolicy(replace(self.policy, source=source), self.registry.opening(handed.engines))
+        return OpenedPolicy(_on_table(self.policy, handed.uri, self.registry), self.registry.opening(handed.engines))
 
 
 def open_policy(
@@ -113,7 +113,12 @@ def open_policy(
         raise PolicyError([unknown(p) if p.code == "RR210" else p for p in error.problems]) from error
     if before is not None and isinstance(policy.mechanism.options, PlannedOptions):
         policy = replace(policy, mechanism=replace(policy.mechanism, options=before.mechanism.options))
-    return OpenedPolicy(policy, used[-1])
+    return OpenedPolicy(policy if source is None else _on_table(policy, source, used[-1]), used[-1])
+
+
+def _on_table(policy: Policy, uri: str, registry: Registry) -> Policy:
+    """Return a policy with a caller's uri, whose path starts in the working directory."""
+    return replace(policy, source=replace(policy.source, uri=absolute_uri(uri, registry.sources)))
 
 
 def reopen_policy(policy: PolicyLike, handed: InputTable | None = None, root: Path | None = None) -> OpenedPolicy:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os.path
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from rrpolicy.errors import Place, PolicyError, Problem, RRPolicyError
 from rrpolicy.frozen import replace
 from rrpolicy.policy.baseline.inheritance import AliasFinder, TreeTransform, read_merged
 from rrpolicy.policy.file import ContextTable, PolicyTable, WaiverEntry
-from rrpolicy.policy.folder.root import Root, counts_uri, split_counts_uri
+from rrpolicy.policy.folder.root import Root
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.resolve import CatalogueFinder, Resolver, settings_of
 from rrpolicy.policy.tree.document import Node
@@ -112,8 +111,8 @@ def load_policy(
 ) -> Policy:
     """Load a policy file.
 
-    `catalogue` is called once with the listed distributions and a function index -> place. `source` is relative to the
-    working directory. The `places` of the result have every key and value by dotted key, items of arrays by their
+    `catalogue` is called once with the listed distributions and a function index -> place. `source` replaces the
+    policy's uri. The `places` of the result have every key and value by dotted key, items of arrays by their
     index: `attributes.age.bins.0`, `privacy.1.k`. Raises PolicyError with every problem of the file and its baselines,
     in the order of their places.
     """
@@ -123,7 +122,7 @@ def load_policy(
     problems += placeholder_problems(merged.root)
     resolver = Resolver(merged.root, problems, files, complete=merged.complete)
     head = resolver.head()
-    settings = resolver.source(None if source is None else absolute_uri(source))
+    settings = resolver.source(source)
     attributes = resolver.attributes()
     release = resolver.release()
     reference = resolver.reference()
@@ -201,19 +200,3 @@ def _policy_error(problems: list[Problem]) -> PolicyError:
     return PolicyError(
         sorted(unique, key=lambda p: (files[p.place.file], p.place.line, p.place.column) if p.place else (-1, 0, 0))
     )
-
-
-FILES = ("parquet", "csv", "duckdb")
-"""Schemes followed by a path, of files whose endings do not determine their format."""
-
-
-def absolute_uri(source: str, folder: str = ".") -> str:
-    """Return a uri that depends on no folder; by default relative uris start from the working directory."""
-    multiplicity, own = split_counts_uri(source)
-    if multiplicity is not None:
-        return counts_uri(absolute_uri(own, folder), multiplicity)
-    scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):", source)
-    if scheme and (scheme[1] not in FILES or "://" in source):
-        return source
-    start = f"{scheme[1]}:" if scheme else ""
-    return start + os.path.abspath(os.path.join(folder, source.removeprefix(start)))  # noqa: PTH100, PTH118

@@ -79,7 +79,8 @@ class PrivacyModel(Protocol[Options]):
         promise: a method of the options that returns, in a plain sentence, the guarantee of a satisfied entry.
         Without
             it reports show only `describe`.
-        example: keys of an entry as TOML, for hints.
+        example: keys of an entry as TOML, for hints, for `explain` and for the drafts of `init`.
+        methods: the methods of mechanisms that can meet it, the most usual first; see `Mechanism`. `init` drafts it.
         limits_nothing: a method of the options that returns why an entry limits nothing, such as "limits nothing: every
             class has one record", or None. Without it an entry is taken to limit something.
         without_limit: like `limits_nothing`, for an entry that limits only a part of its quantities. assessors: a

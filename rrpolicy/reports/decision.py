@@ -11,8 +11,8 @@ from rrpolicy.escaping.printable import condense_sentences, shortened_names
 from rrpolicy.finding import CONDITION, WITHHELD, Origin, Risk, Verdict
 from rrpolicy.numbers import NO_LIMIT, at_most_in_hundred, figure
 from rrpolicy.planning.waivers import REVIEW_REMARKS, warning_id
-from rrpolicy.privacy.risks import includes_sensitive_knowledge
 from rrpolicy.reports.attributes import AttributeT, unmodified_attributes
+from rrpolicy.reports.bounded_risks import includes_sensitive_knowledge
 from rrpolicy.reports.key_figures import (
     exact_quasi_identifiers,
     guess_sentence,

@@ -28,9 +28,9 @@ from rrpolicy.numbers import (
     rough_percent,
     up_to_percent,
 )
-from rrpolicy.privacy.risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.report import Tile
 from rrpolicy.reports.attributes import unmodified_attributes
+from rrpolicy.reports.bounded_risks import bounded_risks, linkage_attacker, stated_likelihood
 from rrpolicy.wording import sentence, standing_words
 
 if TYPE_CHECKING:

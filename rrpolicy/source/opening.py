@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -13,7 +14,7 @@ from msgspec import Struct
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.frozen import replace
 from rrpolicy.plugin_errors.type_checks import check_protocol, check_return_type
-from rrpolicy.policy.folder.root import split_counts_uri
+from rrpolicy.policy.folder.root import counts_uri, split_counts_uri
 from rrpolicy.policy.model import PLAIN, Policy, Reading
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME, REFERENCE_SCHEME, TUNING_SCHEME
 from rrpolicy.source.protocol import SNAPSHOT, Snapshot, Source
@@ -157,18 +158,36 @@ def engine_for_uri(
         raise PolicyError(Problem("RR294", message, named, "a table for this call", hint))
     if scheme and scheme[1] in sources:
         source = sources[scheme[1]]
-        path = getattr(source, "paths", True) and not _ADDRESS.match(scheme[2])
-        return source, f"{scheme[1]}:{folder / scheme[2] if path else scheme[2]}"
+        return source, f"{scheme[1]}:{folder / scheme[2] if _takes_path(source, scheme[2]) else scheme[2]}"
     if scheme and scheme[2].startswith("//"):
         expected = "a file on this computer; rrpolicy never opens the network"
         hint = "copy the table here, or list a plugin that brings the engine"
         raise DataError(Problem("RR301", f"no engine opens '{scheme[1]}:' addresses", place, expected, hint))
     endings = [s for s in sources if s.startswith(".") and uri.lower().endswith(s)]
     if not endings:
-        from rrpolicy.source.duckdb.files import refuse_pipe
+        from rrpolicy.source.duckdb.files import refuse_pipe, refuse_versioned_folder
 
+        if (folder / uri).is_dir():
+            refuse_versioned_folder(str(folder / uri), f"'{Path(uri).name}'")
         refuse_pipe("/dev/stdin" if Path(uri).name == "-" else str(folder / uri))
         known = ", ".join(sorted(s if s.startswith(".") else f"{s}:" for s in sources))
         message = f"unsupported format: '{uri}'"
         raise DataError(Problem("RR301", message, place, f"a path or address that ends or begins with one of {known}"))
     return sources[max(endings, key=len)], str(folder / uri)
+
+
+def _takes_path(source: Source, rest: str) -> bool:
+    """Return whether a path follows the scheme of an engine, and not an address."""
+    return getattr(source, "paths", True) and not _ADDRESS.match(rest)
+
+
+def absolute_uri(uri: str, sources: Mapping[str, Source], folder: str = ".") -> str:
+    """Return a uri that depends on no folder; by default relative paths start from the working directory."""
+    multiplicity, own = split_counts_uri(uri)
+    if multiplicity is not None:
+        return counts_uri(absolute_uri(own, sources, folder), multiplicity)
+    scheme = _SCHEME.fullmatch(uri)
+    if scheme and (scheme[1] not in sources or not _takes_path(sources[scheme[1]], scheme[2])):
+        return uri
+    start = f"{scheme[1]}:" if scheme else ""
+    return start + os.path.abspath(os.path.join(folder, uri.removeprefix(start)))  # noqa: PTH100, PTH118

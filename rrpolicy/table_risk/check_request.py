@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.options import CheckTableOptions, to_path
+from rrpolicy.options import CheckTableOptions, ClassLimits, shared, to_path
 from rrpolicy.planning.policy_opening import reopen_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.registry import Registry
@@ -24,7 +24,7 @@ from rrpolicy.table_risk.table import TableCheck, TableRiskRequest, measure_tabl
 def run_table_check(handed: InputTable, options: CheckTableOptions, said: PopulationOptions) -> TableCheck:
     """Measure a table; see `rrpolicy.check_table` for the arguments and errors."""
     policy, known, sensitive = options["policy"], options["qi"], options["sensitive"]
-    thresholds = {name: value for name, value in options.items() if name not in _OF_CALL}
+    thresholds = {**shared(options, ClassLimits), "sampling_fraction": options["sampling_fraction"]}
     found = None if policy is None else reopen_policy(policy, root=to_path(options["root"]))
     listed = () if found is None else found.policy.plugins
     loaded = load_registry([*listed, *options["plugins"]]) if found is None or options["plugins"] else found.registry
@@ -45,10 +45,6 @@ def run_table_check(handed: InputTable, options: CheckTableOptions, said: Popula
         return measure_table(asked, registry, spilled.folder)
 
 
-_OF_CALL = frozenset(
-    {"qi", "sensitive", "policy", "table", "weights", "reference", "suda", "suppressed", "unit", "root", "plugins"}
-)
-"""Options of a call that are not thresholds."""
 _OF_ANY = ("sampling_fraction",)
 """Names that are both options of a call and of some models."""
 

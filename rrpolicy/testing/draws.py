@@ -264,6 +264,6 @@ def _draw_fresh(plan: Plan, policy: OpenedPolicy, original: Original, seed: int)
             each.mkdir(mode=0o700)
         registry = policy.registry
         files = draw_to_folder(plan, original, Streams.for_tests(seed), folder, scratch, registry.formats)
-        told = build_manifest(plan, Assessment((), ()), files, label=None, test=True)
+        told = build_manifest(plan, Assessment((), ()), files, test=True)
         release = release_of(folder, told, registry.formats, registry.estimators)
         yield KitRelease(folder, told, release, scratch, policy)

@@ -281,7 +281,7 @@ def _check_plan(log: Log, audit: AuditFolder, side: PublicFolder) -> None:
     spelled = read_regular(audit.folder / "policy.json") == pretty(policy)
     resolved = spelled and documents_identical(policy, plan.policy.to_json())
     log.again("policy.json", resolved, "RR122", "audit/policy.json is not the policy of the plan")
-    planned = manifests.build_manifest(plan, Assessment((), ()), {}, label=None, test=False)
+    planned = manifests.build_manifest(plan, Assessment((), ()), {}, test=False)
     differ = manifest_differences(
         side.manifest, replace(planned, mechanism=_canonical_mechanism_name(log, plan, side)), PLANNED
     )
@@ -436,7 +436,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         told = tuple(stated if found.verdict is Verdict.UNDECIDED else found for found, stated in pairs)
         assessment = replace(assessment, findings=told)
     assessment = replace(assessment, attained=came_to)
-    expected = manifests.build_manifest(plan, assessment, {}, label=None, test=False)
+    expected = manifests.build_manifest(plan, assessment, {}, test=False)
     differ = manifest_differences(side.manifest, expected, ("assumptions",))
     failure = "release.json does not state the assumptions that the findings rest on"
     log.again("assumptions", not differ, "RR124", failure)

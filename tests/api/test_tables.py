@@ -18,10 +18,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import rrpolicy
-from rrpolicy.policy.load import FILES
+from rrpolicy.discovery import load_registry
+from rrpolicy.options import ClassLimits
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.protocol import MULTIPLICITY
+from rrpolicy.table_risk.measure import class_models
 
 from .conftest import FORMS, POLICY, people
 
@@ -115,10 +117,6 @@ def test_a_loaded_policy_reads_its_own_table_wherever_it_is_released_from(
     for made, other in enumerate(("people.parquet", "parquet:people.data", "counts:n:parquet:counted.parquet")):
         drift = rrpolicy.release(loaded, f"other{made}", source=other)
         assert json.loads((drift.public / "release.json").read_text())["records"] == 50
-
-
-def test_schemes_of_files_are_those_of_the_engine() -> None:
-    assert set(FILES) == {name for name in DuckDBSource.schemes if not name.startswith(".")}
 
 
 def test_another_table_fails(folder: Path) -> None:
@@ -333,3 +331,15 @@ def test_the_table_that_parameters_are_chosen_on_may_be_in_memory(folder: Path) 
     assert verified.passed
     assert not verified.undecided
     assert "RR135" in {p.code for p in rrpolicy.verify(released.bundle, source=people(), plan_on=people()[5:]).problems}
+
+
+def test_the_thresholds_of_check_table_are_the_options_that_class_models_declare():
+    registry = load_registry()
+    declared = {
+        model.called.get(option, option)
+        for name, model in class_models(registry).items()
+        if model.asks
+        for option in registry.privacy_models[name].options.model_fields
+    }
+
+    assert {*ClassLimits.__annotations__, "sampling_fraction"} == declared - {"sensitive"}

@@ -193,7 +193,7 @@ def outcome(opened: OpenedPolicy, original: Any, elsewhere: Any = None) -> Outco
     written = {
         t.name: WrittenTable((file_name(t.name, form),), plan.records, "drawn", {}) for t in plan.channel.tables()
     }
-    made = build_manifest(plan, assessment, written, label=None, test=False)
+    made = build_manifest(plan, assessment, written, test=False)
     files = {path: content.decode() for path, content in public_files(made).items()}
     document: Any = made.to_json()
     for finding in document["findings"]:  # what the released table settles says no more than the table itself

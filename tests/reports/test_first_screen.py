@@ -16,8 +16,8 @@ from rrpolicy.cli.main import main
 from rrpolicy.finding import Companion, Finding, Measure, Risk, Standing
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import at_most_in_hundred
-from rrpolicy.privacy.risks import bounded_risks
 from rrpolicy.report import Report
+from rrpolicy.reports.bounded_risks import bounded_risks
 from rrpolicy.reports.key_figures import largest_risks
 from rrpolicy.safe_io.document import read_document
 

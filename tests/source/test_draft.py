@@ -19,9 +19,7 @@ from hypothesis import strategies as st
 
 import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.discovery import load_registry
 from rrpolicy.drafting.demo.source import survey
-from rrpolicy.drafting.draft import draft
 from rrpolicy.drafting.profile import ColumnProfile, QuantileCut
 from rrpolicy.drafting.role_guessing import bin_edges_toml
 from rrpolicy.planning.policy_opening import open_policy
@@ -30,7 +28,7 @@ from tests.survey import WAIVED
 
 
 def drafted(path, table=None):
-    return tomllib.loads(draft(str(path), table, load_registry().sources).text)
+    return tomllib.loads(rrpolicy.init(str(path), table=table).text)
 
 
 def test_roles_are_guessed_from_names_and_what_is_unclear_is_excluded(parquet):
@@ -297,7 +295,7 @@ def test_dates_that_are_text_in_a_typed_table_are_told(parquet, capsys):
 
 
 def test_a_row_number_is_flagged(parquet):
-    text = draft(str(parquet({"pos": range(40), "sex": ["F", "M"] * 20})), None, load_registry().sources).text
+    text = rrpolicy.init(str(parquet({"pos": range(40), "sex": ["F", "M"] * 20}))).text
 
     assert 'pos = { role = "identifier" } # a row number' in text
 
@@ -310,7 +308,7 @@ def test_amounts_that_hardly_repeat_are_no_unit_unless_their_name_says_so(parque
     assert found["attributes"][name]["role"] == role
     assert found["source"].get("unit") == (name if role == "identifier" else None)
     if role == "excluded":
-        text = draft(str(path), None, load_registry().sources).text
+        text = rrpolicy.init(str(path)).text
         assert "980 of 1,000 records have a value that no other record has: if it identifies people" in text
 
 
@@ -431,7 +429,7 @@ def test_beside_a_row_number_the_only_identifier_tells_people_apart(parquet):
 
 def fill(text):
     """Do what a person does with a draft: decide what is left open."""
-    text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: a', '4 # "')
+    text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: bound', '4 # "')
     return "\n".join(line for line in text.splitlines())
 
 
@@ -504,7 +502,7 @@ def test_shares_without_a_zero_before_the_point_are_numbers_and_cut_as_such(tmp_
         "\n".join(["rate,age", *(f"{'NA' if i % 9 == 0 else x},{i % 60}" for i, x in enumerate(shares)), ""])
     )
     assert drafted(path)["source"]["missing"] == ["NA"]
-    line = re.search(r"# rate = .*bins = \[(.*?)\]", draft(str(path), None, load_registry().sources).text)
+    line = re.search(r"# rate = .*bins = \[(.*?)\]", rrpolicy.init(str(path)).text)
     assert line is not None
     assert [float(edge) for edge in line[1].split(", ")] == [0, 0.2, 0.4, 0.6, 0.8, math.inf]
 
@@ -610,7 +608,7 @@ def test_an_empty_table_has_no_draft(parquet, capsys):
 )
 def test_a_survey_design_is_guessed_and_left_to_a_person(parquet, name, part):
     sizes = [0.5 + i % 7 / 4 for i in range(40)] if part == "weight" else [i % 8 for i in range(40)]
-    text = draft(str(parquet({"sex": ["F", "M"] * 20, name: sizes})), None, load_registry().sources).text
+    text = rrpolicy.init(str(parquet({"sex": ["F", "M"] * 20, name: sizes}))).text
 
     assert tomllib.loads(text)["attributes"][name] == {"role": "excluded"}
     released = next(line for line in text.splitlines() if line.startswith(f"# {name} = "))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -392,3 +393,49 @@ def test_codes_with_leading_zeros_are_hinted_at_as_text(opened, tmp_path):
     (problem,) = caught.value.problems
     assert problem.code == "RR312"
     assert problem.hint == 'write the domain as text if these are codes that begin with a 0: domain = ["01001", …]'
+
+
+@pytest.fixture
+def versioned(tmp_path):
+    """Return a function that writes the folder of a table of versions, with a file that the present one lacks."""
+
+    def write(kind: str) -> Path:
+        table = tmp_path / "people"
+        data = table / ("country=SE" if kind == "delta" else "data")
+        data.mkdir(parents=True)
+        for name in ("removed", "present"):
+            pq.write_table(pa.table({"a": ["x", "y"]}), data / f"{name}.parquet")
+        log = table / ("_delta_log/00000000000000000001.json" if kind == "delta" else "metadata/v2.metadata.json")
+        log.parent.mkdir()
+        actions = [{"remove": {"path": "country=SE/removed.parquet"}}, {"add": {"path": "country=SE/present.parquet"}}]
+        log.write_text("\n".join(map(json.dumps, actions)) if kind == "delta" else '{"format-version": 2}')
+        return data
+
+    return write
+
+
+@pytest.mark.parametrize("kind", ["delta", "iceberg"])
+@pytest.mark.parametrize("named", ["{data}/*.parquet", "{table}/*/*.parquet", "{table}", "parquet:{table}"])
+def test_the_files_of_a_table_of_versions_are_not_read_as_the_table(versioned, tmp_path, kind, named):
+    data = versioned(kind)
+    uri = named.format(data=data, table=data.parent)
+
+    def read() -> None:
+        source, resolved = engine_for_uri(uri, dict.fromkeys(DuckDBSource.schemes, DuckDBSource()), Path())
+        with source.open(resolved, None, tmp_path / "scratch"):
+            pass
+
+    with pytest.raises(DataError) as caught:
+        read()
+
+    (problem,) = caught.value.problems
+    assert problem.code == "RR358"
+    assert f"the files of the {kind.capitalize()} table 'people' hold removed rows as well" in problem.message
+    assert f"COPY (FROM {kind}_scan('people'))" in problem.hint
+
+
+def test_one_file_of_a_table_of_versions_is_read_by_its_name(versioned, tmp_path):
+    data = versioned("delta")
+
+    with DuckDBSource().open(str(data / "present.parquet"), None, tmp_path) as snapshot:
+        assert snapshot.records() == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import sys
 import tomllib
 from itertools import product
 
@@ -12,12 +13,16 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.drafting.protection import FITS, MODELS
 from rrpolicy.drafting.role_guessing import merged_bins, merged_values
 from rrpolicy.errors import PolicyError
 from rrpolicy.policy.model import intervals
 
-PAIRS = [*product(FITS, MODELS)]
+REGISTRY = load_registry()
+FITS = {
+    name: [model for model, each in REGISTRY.privacy_models.items() if mechanism.method in each.methods]
+    for name, mechanism in REGISTRY.mechanisms.items()
+}
+PAIRS = [*product(FITS, REGISTRY.privacy_models)]
 FITTING = [pair for pair in PAIRS if pair[1] in FITS[pair[0]]]
 NUMBERS = {
     "beta": "2",
@@ -77,10 +82,81 @@ def test_a_pair_that_does_not_fit_is_refused_with_what_fits(people, mechanism, m
 
 
 def test_every_built_in_mechanism_and_model_has_a_draft():
-    registry = load_registry()
+    assert all(FITS.values())
+    assert {model for fits in FITS.values() for model in fits} == set(REGISTRY.privacy_models)
 
-    assert set(FITS) == set(registry.mechanisms)
-    assert set(MODELS) == set(registry.privacy_models)
+
+PLUGIN = """
+from pydantic import BaseModel, Field
+from rrpolicy.plugin import Identity, Order, Outline, Product, hookimpl
+
+class Options(BaseModel):
+    sharpness: int = Field(description="The greatest sharpness.")
+
+class Sharpness:
+    name = "acme-sharpness"
+    options = Options
+    example = "sharpness = 7"
+    methods = ("blurred", "generalised")
+    def describe(self, options): return f"sharpness <= {options.sharpness}"
+    def promise(self, options): return f"Sharpness: at most {options.sharpness}."
+    def refuses(self, options, policy): return None
+    def compare(self, old, new): return Order.EQUAL
+
+class BlurOptions(BaseModel):
+    width: int = Field(description="The width.")
+
+class Blur:
+    name = "acme-blur"
+    options = BlurOptions
+    method = "blurred"
+    def outline(self, options, policy): return Outline(Product)
+    def plan(self, options, task): raise NotImplementedError
+
+@hookimpl
+def rrpolicy_mechanisms(): return [Blur()]
+
+@hookimpl
+def rrpolicy_privacy_models(): return [Sharpness()]
+"""
+
+
+@pytest.fixture
+def plugin(tmp_path, monkeypatch):
+    """A distribution of a third party, with a mechanism and a privacy model."""
+    info = tmp_path / "site" / "acme_blur-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-blur\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[rrpolicy]\nacme = acme_blur\n")
+    (info.parent / "acme_blur.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(str(info.parent))
+    yield "acme-blur"
+    sys.modules.pop("acme_blur", None)
+
+
+@pytest.mark.parametrize(
+    ("named", "mechanism", "models"),
+    [
+        ({"mechanism": "acme-blur"}, "acme-blur", ["acme-sharpness"]),
+        ({"models": ["acme-sharpness"]}, "generalisation", ["acme-sharpness"]),
+        ({"models": ["acme-sharpness", "k-anonymity"]}, "generalisation", ["acme-sharpness", "k-anonymity"]),
+    ],
+)
+def test_the_mechanisms_and_models_of_plugins_are_drafted_as_well(people, plugin, named, mechanism, models):
+    text = rrpolicy.init(str(people), plugins=[plugin], **named).text
+
+    stated = tomllib.loads(text)
+    assert stated["mechanism"]["name"] == mechanism
+    assert [entry["model"] for entry in stated["privacy"]] == models
+    assert ("width" in stated["mechanism"]) is (mechanism == "acme-blur")
+    if "acme-sharpness" in models:
+        assert 'sharpness = "fill in: the greatest sharpness, such as 7"' in text
+        assert "# Sharpness: at most 7. (with sharpness = 7)" in text
+
+
+def test_a_model_of_a_plugin_that_is_not_listed_is_refused(people, plugin):
+    with pytest.raises(PolicyError, match="there is no draft with the privacy model 'acme-sharpness'"):
+        rrpolicy.init(str(people), models=["acme-sharpness"])
 
 
 def test_what_is_not_named_is_what_fits(people):

@@ -189,7 +189,9 @@ def test_what_spark_cannot_read_or_hold_is_refused(spark: SparkSession, case: Ca
 def test_the_folder_of_a_delta_table_is_not_read_as_its_files(case: Case) -> None:
     (case.path("people") / "_delta_log").mkdir()
 
-    with pytest.raises(DataError, match="RR358: 'people' is a Delta folder: it contains the files of all versions"):
+    with pytest.raises(
+        DataError, match="RR358: 'people': the files of the Delta table 'people' hold removed rows as well"
+    ):
         rrpolicy.plan(case.policy(MECHANISMS["pram"]), source=f"spark-parquet:{case.path('people')}")
 
 

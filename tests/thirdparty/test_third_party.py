@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import rrpolicy
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.finding import Verdict
@@ -268,3 +269,59 @@ def test_the_solved_noise_is_the_largest_that_the_policy_allows(site, folder):
     channel = make_plan(opened.policy, opened.registry, RECORDS).channel
 
     assert channel.axes[0].flip == Fraction(1, 10)
+
+
+ENGINE = """
+from rrpolicy.plugin import PLAIN, hookimpl
+from rrpolicy.source.duckdb.source import DuckDBSource
+
+class Records:
+    schemes = ("acme-records",)
+    def open(self, uri, table, scratch, reading=PLAIN):
+        return DuckDBSource().open("csv:" + uri.removeprefix("acme-records:"), table, scratch, reading)
+
+@hookimpl
+def rrpolicy_sources(): return [Records()]
+"""
+RECORDS_POLICY = """schema = 1
+[policy]
+name = "own-engine"
+version = "1.0.0"
+owner = "tests"
+purpose = "an engine of another distribution"
+plugins = ["acme-records"]
+[source]
+uri = "acme-records:people.txt"
+[attributes]
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 2
+[mechanism]
+name = "pram"
+"""
+
+
+def test_paths_after_a_plugins_scheme_start_where_those_after_built_in_ones_do(
+    tmp_path, monkeypatch, site, distribution
+):
+    """In a policy they start at its folder, in a call at the working folder."""
+    site(distribution(tmp_path / "site", "acme-records", "records", ENGINE))
+    for name, rows in (("there", 40), ("here", 60)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "people.txt").write_text("sex\n" + "f\nm\n" * (rows // 2))
+    policy = Path("..") / "there" / "policy.toml"
+    monkeypatch.chdir(tmp_path / "here")
+    policy.write_text(RECORDS_POLICY)
+    loaded = rrpolicy.load_policy(policy)
+
+    def records(what, bundle, source=None):
+        released = rrpolicy.release(what, bundle, source=source)
+        return json.loads((released.public / "release.json").read_text())["records"]
+
+    assert [records(what, f"own{made}") for made, what in enumerate((policy, loaded, rrpolicy.plan(loaded)))] == [
+        40
+    ] * 3
+    for made, what in enumerate((policy, loaded)):
+        assert records(what, f"other{made}", "acme-records:people.txt") == 60
+    assert rrpolicy.check(policy, source="acme-records:people.txt").records == 60

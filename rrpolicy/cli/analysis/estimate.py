@@ -26,6 +26,8 @@ from rrpolicy.cli.options import After, with_options
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line
+from rrpolicy.estimate.invert.estimator import ESTIMATORS
+from rrpolicy.estimate.results.flags import MOMENT
 from rrpolicy.options import CompareEstimatesOptions, WhatHoldsOptions
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
     from rrpolicy.estimate.release import Release
     from rrpolicy.estimate.results.result import Result
     from rrpolicy.estimate.sums.category_values import Limits
+
+_ESTIMATORS = ", ".join((f"{MOMENT} (unbiased)", *ESTIMATORS))
 
 
 @analysis("level", "plot", "bootstrap", "seed", "population", "pairwise")
@@ -50,8 +54,8 @@ def command(
     estimator: Annotated[
         str,
         After("level"),
-        typer.Option(help="Of the point estimates: moment (unbiased), em, projection, or one that a plugin brings."),
-    ] = "moment",
+        typer.Option(help=f"Of the point estimates: {_ESTIMATORS}, or one that a plugin brings."),
+    ] = MOMENT,
     since: Annotated[
         Path | None,
         After("design"),
@@ -84,7 +88,7 @@ def command(
     chosen = split_names(by, release)
     if since is not None:
         others = asked.options["pairwise"] or asked.options["bootstrap"] is not None
-        if target == "population" or spread or estimator != "moment" or others:
+        if target == "population" or spread or estimator != MOMENT or others:
             options = "--population, --spread, --pairwise, --estimator, --bootstrap"
             message = f"--since compares unbiased counts of two tables: it goes with no {options}"
             raise PolicyError(Problem("RR250", message))

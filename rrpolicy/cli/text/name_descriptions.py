@@ -5,19 +5,18 @@ from __future__ import annotations
 import inspect
 import json
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rrpolicy.declarations import Role
+from rrpolicy.drafting.protection import example_promise
 from rrpolicy.escaping.printable import line
 from rrpolicy.policy.schema import json_schema
 
 if TYPE_CHECKING:
-    from rrpolicy.privacy.model import PrivacyModel
     from rrpolicy.registry import Registry
 
 
@@ -130,7 +129,9 @@ def describe_name(registry: Registry, name: str) -> str | None:
     told: list[str] = []
     if name in registry.privacy_models:
         model = registry.privacy_models[name]
-        told += [f"{name}: a privacy model", "", *_guarantee_lines(model), *_option_lines(model.options)]
+        promise = example_promise(model)
+        guarantee = [promise] if promise else _docstring_summary(model)
+        told += [f"{name}: a privacy model", "", *guarantee, *_option_lines(model.options)]
         told += ["", "it does not cover", *(f"  {limit}" for limit in getattr(model, "not_covered", ())), ""]
     if name in registry.mechanisms:
         mechanism = registry.mechanisms[name]
@@ -210,19 +211,6 @@ def _key_meanings(every: Iterable[KeyTable], name: str) -> Mapping[tuple[str, ..
                 own = f"{table.section} of {table.kind}" if table.kind else table.section or "the policy"
                 places[table.section] = own if before is None else f"{before}, {table.kind}"
     return {said: places.values() for said, places in found.items()}
-
-
-def _guarantee_lines(model: PrivacyModel[Any]) -> Iterator[str]:
-    """Yield a model's guarantees under its own example, if it has one."""
-    example, promise = getattr(model, "example", ""), getattr(model, "promise", None)
-    try:
-        options = model.options.model_validate(tomllib.loads(example))
-    except (ValidationError, tomllib.TOMLDecodeError):
-        promise = None
-    if promise is None:
-        yield from _docstring_summary(model)
-    else:
-        yield f"{promise(options)} (with {', '.join(example.splitlines())})"
 
 
 def _docstring_summary(of: object) -> list[str]:

@@ -28,7 +28,7 @@ from rrpolicy.exports.metadata.method_sentences import ColumnMethod, alters_valu
 from rrpolicy.finding import Finding, Risk, Verdict
 from rrpolicy.manifest.manifest import Manifest, StatedRequirement
 from rrpolicy.privacy.epsilon.scope_loss import LINKING
-from rrpolicy.privacy.risks import bounded_risks, is_differential_privacy, stated_likelihood
+from rrpolicy.reports.bounded_risks import bounded_risks, is_differential_privacy, stated_likelihood
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.wording import measure_words
 

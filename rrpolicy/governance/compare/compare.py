@@ -25,11 +25,10 @@ from rrpolicy.planning.plan import software
 from rrpolicy.planning.plan_result import PlanResult, exact_columns, marginal_errors, plan_and_assess
 from rrpolicy.planning.policy_opening import open_policy
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Policy
 from rrpolicy.reports.pairs import has_usable_tables
 from rrpolicy.serialization import plain
-from rrpolicy.source.opening import engine_for_uri, is_unreadable, open_snapshot, open_with_reference
+from rrpolicy.source.opening import absolute_uri, engine_for_uri, is_unreadable, open_snapshot, open_with_reference
 
 if TYPE_CHECKING:
     from rrpolicy.planning.assess import Assessment
@@ -172,18 +171,18 @@ def _has_table(one: Candidate) -> bool:
 
 def _require_single_table(each: Sequence[Candidate]) -> None:
     """Refuse candidates that would be planned on different tables: their numbers would not be comparable."""
-    found: dict[tuple[str | None, ...], Policy] = {}
+    found: dict[tuple[str | None, ...], tuple[Policy, Registry]] = {}
     for policy, registry in (one.asking for one in each if one.asking is not None and _has_table(one)):
         source = policy.source
         uri = engine_for_uri(source.uri, registry.sources, Path(policy.folder), policy)[1]
         path = os.path.normpath(os.path.abspath(uri))  # noqa: PTH100
-        found.setdefault((path, source.table, split_counts_uri(source.uri)[0]), policy)
+        found.setdefault((path, source.table, split_counts_uri(source.uri)[0]), (policy, registry))
     if len(found) > 1:
-        one, other = list(found.values())[:2]
-        read = " and ".join(f"'{absolute_uri(each.source.uri, each.folder)}'" for each in (one, other))
+        pair = list(found.values())[:2]
+        read = " and ".join(f"'{absolute_uri(p.source.uri, r.sources, p.folder)}'" for p, r in pair)
         message = f"the candidates read different tables: {read}"
         hint = "name one for all of them: --source TABLE"
-        raise PolicyError(Problem("RR250", message, other.place("source.uri"), "one table", hint))
+        raise PolicyError(Problem("RR250", message, pair[1][0].place("source.uri"), "one table", hint))
 
 
 def _candidate_result(

@@ -21,9 +21,9 @@ from rrpolicy.governance.diff.entries import requirement_effect, requirements_by
 from rrpolicy.planning.check import check, plugin_refusals
 from rrpolicy.planning.plan import MarginalError
 from rrpolicy.planning.plan_result import plan_and_assess
-from rrpolicy.policy.load import absolute_uri
 from rrpolicy.policy.model import Requirement
 from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.source.opening import absolute_uri
 
 if TYPE_CHECKING:
     from rrpolicy.planning.plan import Plan
@@ -96,7 +96,8 @@ def _planning_table(side: DiffInput, old: DiffInput, new: DiffInput, handed: Inp
     other = new if side is old else old
     if handed.uri is not None or side.release is None or other.release is not None:
         return handed
-    return replace(handed, uri=absolute_uri(other.policy.source.uri, other.policy.folder))
+    uri = absolute_uri(other.policy.source.uri, other.registry.sources, other.policy.folder)
+    return replace(handed, uri=uri)
 
 
 def _numbers_on_table(

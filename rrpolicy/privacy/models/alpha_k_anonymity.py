@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Measure, Risk
 from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, SensitiveAttributes
@@ -67,6 +67,8 @@ class AlphaKAnonymity(ClassModel[AlphaKAnonymityOptions]):
     )
     reference = "Wong, Li, Fu, Wang 2006, the general (alpha, k)-anonymity model"
     example = "alpha = 0.5\nk = 5"
+    methods = ("generalised",)
+    bounds = frozenset(Risk)
     words = ModelWording("alpha", "largest share of a sensitive value in a class")
     asks = "alpha"
     linking = True

@@ -14,6 +14,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.base import Layout, lists_values
 from rrpolicy.declarations import Role
 from rrpolicy.escaping.printable import quoted_list
+from rrpolicy.finding import Risk
 from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.attribute_options import (
@@ -61,6 +62,10 @@ class AttributeDisclosure:
         f"{NAME}/{LimitKind.GAIN}": _NOT_COVERED_BY_A_GUESS,
     }
     example = 'threshold = "1/3"'
+    methods = ("randomised", "partly-randomised", "generalised", "grouped", "sets")
+    bounds = frozenset({Risk.READING})
+    states = Risk.READING
+    others_known = OTHERS_KNOWN_PHRASE
 
     def describe(self, options: AttributeDisclosureOptions) -> str:
         """Return such as `risk <= 1/3`."""

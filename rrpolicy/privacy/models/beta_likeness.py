@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from rrpolicy.channels.probability import log_at_most, round_up
+from rrpolicy.finding import Risk
 from rrpolicy.numbers import figure
 from rrpolicy.privacy.classes.class_model import ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.classes.share_ratio_model import FrequencyRatios, PositiveLimit, ShareRatioModel
@@ -67,6 +68,8 @@ class BetaLikeness(ShareRatioModel[BetaLikenessOptions]):
     not_covered = (RARER_VALUES, FINDING, WHOLE_RELEASE, MORE_KNOWN, *EVERY_MODEL)
     reference = "Cao, Karras 2012, basic and enhanced beta-likeness"
     example = "beta = 2"
+    methods = ("generalised",)
+    bounds = frozenset({Risk.READING})
     asks = "beta"
     kind = "likeness"
     strict = LikenessKind.ENHANCED

@@ -23,6 +23,7 @@ from pydantic import Field
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import DIGITS, log_decimal
+from rrpolicy.finding import Risk
 from rrpolicy.numbers import figure
 from rrpolicy.privacy.classes.class_model import ClassOptions, ModelWording, SensitiveAttributes
 from rrpolicy.privacy.classes.share_ratio_model import FrequencyRatios, PositiveLimit, ShareRatioModel
@@ -70,6 +71,8 @@ class DeltaDisclosure(ShareRatioModel[DeltaDisclosureOptions]):
     )
     reference = "Brickell, Shmatikov 2008, delta-disclosure privacy"
     example = "delta = 2"
+    methods = ("generalised",)
+    bounds = frozenset({Risk.READING})
     asks = "delta"
     kind = "values"
     strict = ComparedValues.ALL

@@ -91,6 +91,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
     )
     reference = "Nergiz, Atzori, Clifton 2007"
     example = "max = 0.5"
+    methods = ("generalised",)
     words = ModelWording("presence", "largest probability that a person of the population is in the table")
     asks = "max"
     called = MappingProxyType({"max": "presence_max", "min": "presence_min"})

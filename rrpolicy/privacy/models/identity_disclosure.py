@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from rrpolicy.declarations import Role
+from rrpolicy.finding import Risk
 from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.disclosure.disclosure_model import DisclosureFunctions, DisclosureModel
@@ -32,6 +33,9 @@ class IdentityDisclosure:
         *EVERY_MODEL,
     )
     example = 'threshold = "1/20"'
+    methods = ("randomised", "partly-randomised", "generalised", "grouped", "sets")
+    bounds = frozenset({Risk.LINKING})
+    states = Risk.LINKING
 
     def describe(self, options: IdentityDisclosureOptions) -> str:
         """Return such as `link <= 1/100`."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Measure, Risk
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.privacy.classes.class_model import ClassModel, ClassOptions, ModelWording, records_at_least
 from rrpolicy.privacy.model import EVERY_MODEL, MORE_RECORDS, SHARED_VALUE_NOTE, PerClass
@@ -49,6 +49,8 @@ class KAnonymity(ClassModel[KAnonymityOptions]):
     )
     reference = "Sweeney 2002, definition 2"
     example = "k = 5"
+    methods = ("generalised", "grouped")
+    bounds = frozenset({Risk.LINKING})
     words = ModelWording("k", "records in the smallest equivalence class", least=True)
     asks = "k"
     linking = True

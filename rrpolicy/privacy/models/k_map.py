@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Axis
-from rrpolicy.finding import Finding, Measure, Standing, Verdict
+from rrpolicy.finding import Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -90,6 +90,8 @@ class KMap(ClassModel[KMapOptions]):
     )
     reference = "Sweeney 2001, k-map"
     example = 'k = 5\nsampling_fraction = 0.01\ndecided_by = "estimate"'
+    methods = ("generalised",)
+    bounds = frozenset({Risk.LINKING})
     words = ModelWording("k people of the population", "people of the population in the class of fewest", least=True)
     asks = "k"
     called = MappingProxyType({"k": "k_map"})

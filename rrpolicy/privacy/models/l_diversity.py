@@ -24,7 +24,7 @@ from pydantic import Field, model_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
-from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import figure, percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
@@ -144,6 +144,8 @@ class LDiversity(ClassModel[LDiversityOptions]):
     reference = "Machanavajjhala et al. 2007, definitions 4.1 and 4.2; Xiao, Tao 2006, definition 2"
     measures = MEASURES
     example = 'kind = "frequency"\nl = 3'
+    methods = ("generalised", "grouped", "sets")
+    bounds = frozenset({Risk.READING})
     asks = "l"
     kind = "kind"
 

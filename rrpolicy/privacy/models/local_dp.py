@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import log_at_most
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import Basis, Finding
+from rrpolicy.finding import Basis, Finding, Risk
 from rrpolicy.numbers import figure
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -102,7 +102,10 @@ class LocalDP:
         ),
         GROUP_KNOWLEDGE_NOTE,
     )
-    example = "epsilon = 4"
+    example = 'epsilon = 4\nscope = "attribute"'
+    methods = ("randomised", "partly-randomised")
+    bounds = frozenset(Risk)
+    differential = True
 
     def describe(self, options: LocalDPOptions) -> str:
         """Return the requirement in words, such as `epsilon <= 6 (record scope)`."""

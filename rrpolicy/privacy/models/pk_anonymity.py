@@ -16,7 +16,7 @@ from rrpolicy.canonical_json import exact
 from rrpolicy.channels.base import Axis
 from rrpolicy.channels.probability import round_down
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import Basis, Finding, Measure
+from rrpolicy.finding import Basis, Finding, Measure, Risk
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
@@ -86,6 +86,8 @@ class PkAnonymity:
         GROUP_KNOWLEDGE_NOTE,
     )
     example = "k = 2"
+    methods = ("randomised",)
+    bounds = frozenset({Risk.LINKING})
 
     def describe(self, options: PkAnonymityOptions) -> str:
         """Return the requirement in words, such as `k >= 2`."""

@@ -26,7 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_down, round_up
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import Basis, Companion, Finding, Measure
+from rrpolicy.finding import Basis, Companion, Finding, Measure, Risk
 from rrpolicy.numbers import percent_rounded_up
 from rrpolicy.policy.model import Policy, Requirement
 from rrpolicy.policy.rational import Rational
@@ -92,7 +92,9 @@ class Rho1ToRho2:
         ),
         GROUP_KNOWLEDGE_NOTE,
     )
-    example = 'rho1 = "1/10"\nrho2 = "1/2"'
+    example = 'rho1 = "1/10"\nrho2 = "1/2"\nscope = "attribute"'
+    methods = ("randomised", "partly-randomised")
+    bounds = frozenset(Risk)
 
     def describe(self, options: Rho1ToRho2Options) -> str:
         """Return the requirement in words, such as `posterior <= 1/2 after a prior of at most 1/10 (record scope)`."""

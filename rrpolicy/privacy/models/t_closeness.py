@@ -17,7 +17,7 @@ from pydantic import Field, field_validator
 
 from rrpolicy.canonical_json import exact
 from rrpolicy.channels.probability import round_up
-from rrpolicy.finding import Measure
+from rrpolicy.finding import Measure, Risk
 from rrpolicy.numbers import figure
 from rrpolicy.policy.rational import Rational
 from rrpolicy.privacy.classes.class_model import (
@@ -68,6 +68,8 @@ class TCloseness(ClassModel[TClosenessOptions]):
     not_covered = (FINDING, WHOLE_RELEASE, MORE_KNOWN, *EVERY_MODEL)
     reference = "Li, Li, Venkatasubramanian 2007, definition 2, section 4"
     example = "t = 0.2"
+    methods = ("generalised", "sets")
+    bounds = frozenset({Risk.READING})
     asks = "t"
     kind = "distance"
 

@@ -71,6 +71,9 @@ def pin(pattern: str, beside: tuple[str, ...] = ()) -> Pinned:
         hint = "a relative path starts at the policy's folder; on the command line, at the working folder"
         raise DataError(Problem("RR300", f"{shown_name(pattern)}: no such file", hint=hint))
     pinned = Pinned(pattern, state, beside)
+    if pinned.files != (os.path.realpath(pattern),):
+        for folder in dict.fromkeys(map(os.path.dirname, pinned.files)):
+            refuse_versioned_folder(folder, shown_name(pattern))
     for path in pinned.files:
         checked_path(path)
         if not os.access(path, os.R_OK):
@@ -98,6 +101,23 @@ def refuse_pipe(path: str) -> None:
         message = f"{shown_name(path)}: pipes and devices are not read, as a table is read several times"
         hint = "write the table into a file first, such as `… > people.csv`, and name that"
         raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))
+
+
+def refuse_versioned_folder(folder: str, name: str) -> None:
+    """Refuse the files of a Delta or Iceberg table (RR358): only its log tells which of them are its current state.
+
+    `folder` may lie inside the table; `name` is the table's in the message.
+    """
+    here = Path(folder).absolute()
+    for above in (here, *here.parents):
+        kind = "delta" if (above / "_delta_log").is_dir() else "iceberg"
+        if kind == "delta" or next(above.glob("metadata/*.metadata.json"), None) is not None:
+            message = f"{name}: the files of the {kind.capitalize()} table '{above.name}' hold removed rows as well"
+            hint = (
+                f"write its current state into one file, as with DuckDB's extension {kind}: "
+                f"COPY (FROM {kind}_scan('{above.name}')) TO 'people.parquet'; or name it as a table of Spark's catalog"
+            )
+            raise DataError(Problem("RR358", message, expected="files of one state of a table", hint=hint))
 
 
 def _file_state(pattern: str, beside: tuple[str, ...]) -> tuple[tuple[str, str, int, int, int, int], ...]:
@@ -153,6 +173,7 @@ def _single_file_state(name: str, path: str) -> tuple[str, str, int, int, int, i
     here = Path(real).stat()
     if not stat.S_ISREG(here.st_mode):
         refuse_pipe(path)
+        refuse_versioned_folder(real, shown_name(path))
         message = f"{shown_name(path)}: a folder"
         hint = f"{Path(path).name}/*.parquet reads every Parquet file of a folder"
         raise DataError(Problem("RR300", message, expected="a file, or a glob of files", hint=hint))

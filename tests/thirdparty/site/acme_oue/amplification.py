@@ -38,6 +38,7 @@ class Amplification:
 
     name = "acme-amplification"
     options = Options
+    methods = ("unary",)
 
     def describe(self, options: Options) -> str:
         """Return the requirement in words."""

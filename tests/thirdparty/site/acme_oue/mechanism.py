@@ -36,6 +36,7 @@ class UnaryEncoding:
 
     name = "acme-oue"
     options = Options
+    method = "unary"
 
     def outline(self, options: Options, policy: Policy) -> Outline:
         """Return the channel, if all domains are known: q = 1/(1 + gamma) needs no data."""
