@@ -316,7 +316,7 @@ def test_the_offending_column_can_be_asked_for() -> None:
         (lambda: Block((0,), F(1, 2)), "alone"),
         (lambda: Block((), F(1)), "no member"),
         (lambda: Retention.in_blocks("x", ["a", "b", "c"], [(["a", "b"], F(1, 2))]), "each of its categories once"),
-        (lambda: Retention.in_blocks("x", ["a", "b"], [(["a", "z"], F(1, 2))]), "does not hold"),
+        (lambda: Retention.in_blocks("x", ["a", "b"], [(["a", "z"], F(1, 2))]), "not in its domain"),
         (lambda: Retention.uniform("x", ["a", "a"], F(1, 2)), "twice"),
         (lambda: Identity.of("x", []), "no category"),
         (lambda: Matrix((), (), ()), "needs an attribute"),

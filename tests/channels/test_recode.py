@@ -75,7 +75,7 @@ def test_what_is_released_is_a_group_or_a_star():
         (lambda: Recode.by_levels([A], [["*", "*", "v"]], suppressed=[]), "cannot mean suppressed"),
         (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 1),),), Levels()), "exactly one group"),
         (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 3),),), Levels()), "must represent"),
-        (lambda: Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(7, 0)]), "none of the classes"),
+        (lambda: Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(7, 0)]), "not one of the classes"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((1, 0), (None,))), "not the whole domain"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((0, 0), (Cut(0, (1, 3)), None, None))), "does not part"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((0, 0), (Cut(0, (1, 2)), None))), "fewer cuts"),

@@ -100,7 +100,7 @@ def test_generalised_columns_have_bounds_in_place_of_intervals(spread):
         assert same(found.conf_int(), expected.conf_int())
         assert same(found.conf_int(target="population"), expected.conf_int(target="population"))
     told = spread.query("SELECT sex, count(*) FROM release WHERE age = '20' GROUP BY sex").summary()
-    assert "bounds that are certain" in told
+    assert "certain bounds" in told
 
 
 def test_shares_of_released_labels_are_exact(spread):
@@ -120,7 +120,7 @@ def test_shares_of_what_lies_inside_labels_have_bounds_that_are_certain(spread, 
 
     assert found.biased
     assert ((bounds[:, 0] <= found.estimate[:, 0]) & (found.estimate[:, 0] <= bounds[:, 1])).all()
-    assert "bounds that are certain" in found.summary()
+    assert "certain bounds" in found.summary()
 
 
 def test_association_of_generalised_columns_is_described_where_that_is_asked_for(spread):

@@ -209,7 +209,7 @@ def test_suppressed_records_stand_beside_an_exact_0(publish, made):
         "*": (3, 3, 3),
     }
     assert "old,0.0,0.0,0.0,3.0,as released,0" in table.to_csv()
-    assert "bounds that are certain" in table.plot()
+    assert "certain bounds" in table.plot()
     assert "old: 0.000 (0.000 to 3.000); their bounds do not overlap" in table.plot()
 
 
@@ -258,7 +258,7 @@ def test_a_label_stands_for_its_categories_wherever_else_they_were_released(rele
     assert (south.estimate, south.low, south.high) == (listed.estimate, listed.low, listed.high)
     assert (other.low, other.high) == (counts["North",], counts["North",] + counts["*",])
     assert (starred.low, starred.high) == (counts["*",], counts["*",])
-    assert "bounds that are certain" in told
+    assert "certain bounds" in told
     assert "randomisation" not in told
 
 

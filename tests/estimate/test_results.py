@@ -239,7 +239,7 @@ def test_the_heading_names_what_is_spoken_of(found: Result) -> None:
         assert "exact" in head[1] or "no interval" in head[1]
         assert "low" not in columns
     elif found.biased:
-        assert "bounds that are certain" in head[1]
+        assert "certain bounds" in head[1]
         assert "low, certain" in columns
         assert " se " not in columns
     else:

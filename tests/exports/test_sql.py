@@ -174,11 +174,11 @@ def test_sqlite_makes_the_categories_of_every_kind_of_column_that_it_has(
 @pytest.mark.parametrize(
     ("attribute", "values", "said"),
     [
-        (qi("x", 1, 2, "o", outside="o"), (1, "one"), "a value of x is not a number"),
-        (binned("x", (0.0, 1.0, 2.0), missing=(0,)), (1, "zero"), "a value of x is not a number"),
-        (qi("x", "a", "b", "o", outside="o"), ("a", 5), "a value of x is not text"),
-        (qi("x", *TRUTHS), (1, 7), "a value of x is not a truth value"),
-        (qi("x", *TRUTHS), (1, "true"), "a value of x is not a truth value"),
+        (qi("x", 1, 2, "o", outside="o"), (1, "one"), "a value of x is not a valid number"),
+        (binned("x", (0.0, 1.0, 2.0), missing=(0,)), (1, "zero"), "a value of x is not a valid number"),
+        (qi("x", "a", "b", "o", outside="o"), ("a", 5), "a value of x is not a valid text"),
+        (qi("x", *TRUTHS), (1, 7), "a value of x is not a valid truth value"),
+        (qi("x", *TRUTHS), (1, "true"), "a value of x is not a valid truth value"),
     ],
 )
 def test_a_value_of_another_kind_ends_the_statement_in_sqlite(

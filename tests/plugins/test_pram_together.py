@@ -156,9 +156,9 @@ def test_what_is_right(problems: Any) -> None:
     ("together", "message"),
     [
         ([["age"]], "needs two attributes or more"),
-        ([["age", "age"]], "names 'age' twice"),
-        ([["age", "education"], ["education", "region"]], "names 'education' twice"),
-        ([["age", "eduction"]], "names 'eduction', which is not randomised"),
+        ([["age", "age"]], "contains 'age' twice"),
+        ([["age", "education"], ["education", "region"]], "contains 'education' twice"),
+        ([["age", "eduction"]], "contains 'eduction', which is not randomised"),
         ([["age", "wide"]], "15,000 combinations, more than 4,096"),
     ],
 )

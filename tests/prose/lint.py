@@ -85,7 +85,7 @@ def page(text: str) -> Iterator[Finding]:
 
 def module(text: str) -> Iterator[Finding]:
     """Yield the findings of a module's docstrings, those of attributes included, of its comments and its messages."""
-    docstrings = set()
+    docstrings: set[ast.expr] = set()
     for node in ast.walk(ast.parse(text)):  # an expression comes before its value
         match node:
             case ast.Expr(value=ast.Constant(value=str(docstring)) as value, lineno=line):

@@ -77,6 +77,11 @@ def test_every_word_has_a_replacement_and_is_found():
     assert [word for _, word in found('"""A table that speaks."""', lint.module)] == ["speaks"]
 
 
+def test_a_message_is_read_but_neither_its_code_nor_a_single_word():
+    text = 'error = f"the policy of {name} says nothing"\nfine = ["beside", "`beside` is a key", "there is no file"]\n'
+    assert found(text, lint.module) == [(1, "says")]
+
+
 def test_the_allowed_numbers_only_fall(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     page, other, allowed = tmp_path / "README.md", tmp_path / "docs" / "a" / "b.md", tmp_path / "allowed.txt"
     other.parent.mkdir(parents=True)

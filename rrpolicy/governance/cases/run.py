@@ -360,4 +360,4 @@ def _out_of_bounds_message(bounds: NumberBounds, measure: Measure | None) -> str
         for word, limit in (("at least", low), ("at most", high))
         if limit is not None
     ]
-    return f"{' and '.join(limits)}, and it comes to {'nothing' if measure is None else measure_text(measure)}"
+    return f"{' and '.join(limits)}, and it is {'nothing' if measure is None else measure_text(measure)}"
