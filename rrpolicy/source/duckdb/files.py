@@ -104,7 +104,7 @@ def refuse_pipe(path: str) -> None:
 
 
 def refuse_versioned_folder(folder: str, name: str) -> None:
-    """Refuse the files of a Delta or Iceberg table (RR358): only its log tells which of them are its current state.
+    """Refuse the files of a Delta or Iceberg table (RR358): its log alone lists the files of its current state.
 
     `folder` may lie inside the table; `name` is the table's in the message.
     """
