@@ -76,7 +76,7 @@ def folder(publish, made):
         (f"SELECT sex, count(*) {BY} ORDER BY avg(hours)", "RR272", "ORDER BY"),
         (f"SELECT sex, count(*) {BY} ORDER BY age", "RR272", "order by"),
         ("SELECT sex AS x, age AS x, count(*) FROM release GROUP BY ALL", "RR272", "same name"),
-        ("SELECT avg(sex) FROM release", "RR274", "no numbers"),
+        ("SELECT avg(sex) FROM release", "RR274", "not numbers"),
         ("SELECT hours, count(*) FROM release GROUP BY hours", "RR263", "unchanged"),
         ("SELECT count(*) FROM release WHERE sex = 'X'", "RR265", "not a category"),
         ("", "RR264", "the query cannot be read"),

@@ -31,7 +31,7 @@ def test_what_an_earlier_release_promised_holds_whatever_the_next_policy_states(
 
     assert (status, "RR441" in told) == (4, True), told
     assert "together 5.78074, limit 5" in told
-    assert ("promised by residents 1.0.0 as one" in told) is (order[0] is wages)
+    assert ("guaranteed by residents 1.0.0 as one" in told) is (order[0] is wages)
     assert not (office.folder / "two").exists()
     assert len(office.releases()) == 1
 
@@ -46,7 +46,7 @@ def test_a_budget_of_the_ledger_holds_for_every_policy_and_is_raised_with_a_reas
     assert office.release(loose, "one")[0] == 0
     status, told = office.release(loose, "two")
     assert (status, "RR441" in told) == (4, True)
-    assert "promised by the ledger's budget of residents" in told
+    assert "guaranteed by the ledger's budget of residents" in told
 
     before = office.ledger.read_bytes()
     for missing in (("--reason", "more months"), ("--by", "board"), ("--reason", " ", "--by", "board")):
@@ -83,7 +83,7 @@ def merged(office: Office) -> None:
 
 def test_a_promise_that_two_branches_broke_is_named_everywhere_until_somebody_accepts_it(office):
     merged(office)
-    broken = "residents 1.0.0 as one promised epsilon <= 5 (record scope) for all releases of these people together"
+    broken = "residents 1.0.0 as one guaranteed epsilon <= 5 (record scope) for all releases of these people together"
 
     status, told = office.run("ledger", "verify", office.ledger)
     assert (status, "RR134" in told, broken in told) == (1, True, True), told

@@ -273,13 +273,13 @@ def test_a_partition_mechanism_is_not_repeated_but_for_a_reason_and_then_without
     policy.write_text(policy.read_text() + 'uncomposed = "both stay in the research centre"\n')
     status, told = office.run("plan", policy)
     assert status == 0, told
-    assert "no composed guarantee: released all the same, because both stay in the research centre" in told
+    assert "no guarantee for all releases together: released all the same, because both stay in the research centre" in told
     status, told = office.release(policy, "two")
     assert status == 0, told
-    assert "no composed guarantee: released all the same, because both stay in the research centre" in told
+    assert "no guarantee for all releases together: released all the same, because both stay in the research centre" in told
     assert office.releases()[-1].uncomposed == "both stay in the research centre"
     status, told = office.run("ledger", "show", office.ledger)
-    assert "2: no composed guarantee" in told
+    assert "2: no guarantee for all releases together" in told
     later = standing(office, LEDGER + 'overlap = "same"\n', name="q")
     assert "RR442" in office.release(later, "three")[1]
 
@@ -625,4 +625,4 @@ def test_a_plan_without_data_says_what_it_would_come_to(office):
     assert [p["code"] for p in document["ledger"]["problems"]] == ["RR441"]
 
     risk = standing(office, more=privacy("attribute-disclosure", "ledger.budget", threshold="1/2"), name="q")
-    assert "no composed guarantee" in office.run("plan", risk, "--expected-rows", "240")[1]
+    assert "no guarantee for all releases together" in office.run("plan", risk, "--expected-rows", "240")[1]
