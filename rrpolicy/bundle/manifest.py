@@ -23,7 +23,7 @@ from rrpolicy.manifest.manifest import (
     StatedRequirement,
     UnitBound,
 )
-from rrpolicy.policy.model import Attribute
+from rrpolicy.policy.model import ROW_UNIT, Attribute
 from rrpolicy.serialization import plain
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def build_manifest(
         policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
-        units=UnitBound(policy.source.max_records),
+        units=UnitBound(policy.source.max_records, ROW_UNIT if policy.of_rows else None),
         mechanism=policy.mechanism.name,
         plan_on=policy.mechanism.elsewhere,
         attributes=tuple(map(_released_attribute, policy.released)),

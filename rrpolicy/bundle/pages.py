@@ -33,7 +33,7 @@ from rrpolicy.planning.plan_result import marginal_errors
 from rrpolicy.plugin_errors.distributions import find_author
 from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.policy.model import Policy
-from rrpolicy.privacy.units import UNDECIDED, unit_check_method
+from rrpolicy.privacy.units import UNDECIDED, UNIT_WAYS, unit_check_method
 from rrpolicy.registry import Registry
 from rrpolicy.report import AssociationRow
 
@@ -264,7 +264,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
         texts=tuple(
             Fact(name, written[name].decode("utf-8", "replace")) for name in sorted(written) if name.endswith(".toml")
         ),
-        untested=() if assessment.tested else (unit_check_method(tested=False),),
+        untested=(unit_check_method(tested=False),) if assessment.untested else (),
         protection=assessment.protection,
     )
 
@@ -302,8 +302,8 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
     if KeyStorage(str(record["key"])) is KeyStorage.DESTROYED:
         kept = "a release with --key keeps it"
         yield f"whether the source and the key give this release, since the key was destroyed ({kept})"
-    if not assessment.tested:
-        yield f"{UNDECIDED}, since no column identifies people: name it as unit under [source]"
+    if assessment.untested:
+        yield f"{UNDECIDED}, since no column identifies people: {UNIT_WAYS}"
     if plan.policy.release.series is not None and plan.policy.ledger is None:
         yield "how the mechanism chose at the first release of the series (a ledger knows it)"
     for finding in assessment.findings:

@@ -14,7 +14,7 @@ from rrpolicy.finding import CONDITION, Finding, Risk, UtilityFinding, Verdict
 from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.numbers import figure
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
+from rrpolicy.privacy.units import ROWS_NOTE, UNTESTED_UNITS_NOTE
 from rrpolicy.reports.attributes import treatment_counts
 from rrpolicy.reports.bounded_risks import bounded_risks, is_differential_privacy, models_that_bound
 from rrpolicy.reports.context import declared_facts
@@ -111,7 +111,9 @@ def _units(release: CitedRelease) -> Iterator[Citation]:
     units = release.manifest.units
     most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
     text = f"Each person, or other unit of protection, has {most}"
-    if release.tested:
+    if units.of_rows:
+        yield Citation(CitationKind.DECLARATION, ROWS_NOTE.removesuffix("."), f"{RELEASE}, units")
+    elif release.tested:
         yield Citation(CitationKind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
     elif units.max_records == 1:
         yield Citation(CitationKind.DECLARATION, UNTESTED_UNITS_NOTE.removesuffix("."), f"{RELEASE}, units")

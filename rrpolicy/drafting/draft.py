@@ -18,12 +18,13 @@ from rrpolicy.drafting.detection import detected_settings, means_missing, missin
 from rrpolicy.drafting.profile import distinct_texts, profile
 from rrpolicy.drafting.protection import ProtectionDraft
 from rrpolicy.drafting.role_guessing import Guess, guess, toml_array, with_hierarchy
+from rrpolicy.drafting.unit_choice import GroupColumn, group_columns, unit_lines, with_groups
 from rrpolicy.engine.column_types import TypeFamily, family
 from rrpolicy.errors import DataError, Problem
 from rrpolicy.escaping.printable import visible
 from rrpolicy.frozen import replace
 from rrpolicy.policy.folder.root import split_counts_uri
-from rrpolicy.policy.model import ROW_UNIT, CsvSettings, Reading
+from rrpolicy.policy.model import CsvSettings, Reading
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.duckdb.delimited import NUMBER_PATTERN, decimal_comma_pattern
@@ -77,17 +78,19 @@ def draft(  # noqa: PLR0917 what a draft is made of
             kinds = snapshot.columns()
             named = _with_progress(kinds, "looking at the columns", 0.5, progress)
             profiles = {name: profile(snapshot, name, kinds[name]) for name in named}
+            groups = group_columns(snapshot, profiles, {n: guess(c, reading) for n, c in profiles.items()})
         coded = {name: (*reading.codes(name), *column.codes) for name, column in profiles.items() if column.codes}
         if coded:
             reading = replace(reading, of={**reading.of, **coded})
             with open_table_snapshot(source, resolved, table, spilled.folder, reading) as snapshot:
                 profiles |= {name: profile(snapshot, name, snapshot.columns()[name]) for name in coded}
-    guesses = {name: guess(column, reading) for name, column in profiles.items()}
+    guesses = with_groups({name: guess(column, reading) for name, column in profiles.items()}, groups)
     if protected.generalises:
         guesses = {name: replace(found, keys=with_hierarchy(found)) for name, found in guesses.items()}
-    read = "\n".join(_source_lines(uri, table, records, guesses, reading))
+    unit = [*unit_lines(guesses, profiles, groups)]
+    read = "\n".join(_source_lines(uri, table, records, unit, reading))
     text = _policy_toml(_policy_name(uri), read, guesses, plugins, protected.tables)
-    return Draft(text, tuple(_draft_warnings(guesses)))
+    return Draft(text, tuple(_draft_warnings(guesses, groups)))
 
 
 def _with_progress(
@@ -127,7 +130,7 @@ def _toml_key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else toml_value(name)
 
 
-def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
+def _draft_warnings(guesses: Mapping[str, Guess], groups: Sequence[GroupColumn]) -> Iterator[str]:
     yield "every role is a guess from names and counts: check each one"
     told = [n for n, g in guesses.items() if {"domain", "bins"} & set(g.keys)]
     if told:
@@ -138,7 +141,10 @@ def _draft_warnings(guesses: Mapping[str, Guess]) -> Iterator[str]:
     if not any(g.released for g in guesses.values()):
         yield "no column is released: give at least one the role quasi-identifier or sensitive, else `check` refuses"
     several = [n for n, g in guesses.items() if g.tells_people]
-    if len(several) > 1:
+    if groups:
+        repeated = ", ".join(group.name for group in groups)
+        yield f"{repeated}: repeats: look at `unit` under [source], which says whose records are protected together"
+    elif len(several) > 1:
         yield f"{', '.join(several)}: name the one that identifies people as `unit` under [source]; else none is tested"
     for name, found in guesses.items():
         yield from (f"{name}: {remark}" for remark in found.remarks)
@@ -183,9 +189,7 @@ purpose = "fill in: what the release is for"{needs}
 """
 
 
-def _source_lines(
-    uri: str, table: str | None, records: int, guesses: Mapping[str, Guess], reading: Reading
-) -> Iterator[str]:
+def _source_lines(uri: str, table: str | None, records: int, unit: Iterable[str], reading: Reading) -> Iterator[str]:
     yield "[source]"
     multiplicity, uri = split_counts_uri(uri)
     if uri.startswith(IN_MEMORY):
@@ -200,19 +204,7 @@ def _source_lines(
         f"min_rows = {_rounded_record_floor(records)} # about nine tenths of the rows: a table that lacks more is "
         "refused"
     )
-    identifiers = [name for name, found in guesses.items() if found.role == "identifier"]
-    people = [name for name in identifiers if guesses[name].tells_people]
-    if len(identifiers) > 1 and len(people) == 1:
-        yield f"unit = {toml_value(people[0])} # identifies people: more than one record of each is refused"
-    elif len(people) > 1:
-        others = visible(", ".join(people[1:]))
-        yield f"# unit = {toml_value(people[0])} # or {others}: which identifies people; otherwise none is tested"
-    shared = {name: found.shared for name, found in guesses.items() if found.shared is not None}
-    for name, (values, most) in sorted(shared.items(), key=lambda item: -item[1][0]):
-        told = f"{values:,} values, each in up to {most:,} records: people or households? then take the # away"
-        told = f"{told}; if not, `unit = {toml_value(ROW_UNIT)}`"
-        yield f"# unit = {toml_value(name)} # {told}"
-        yield f"# max_records = {most} # derived from the data; a guarantee covers a unit with all its records"
+    yield from unit
     if reading.missing:
         yield f"missing = {toml_array(reading.missing)} # read as no value, in every column"
     plain = CsvSettings()

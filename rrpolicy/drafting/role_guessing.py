@@ -21,8 +21,9 @@ from rrpolicy.engine.column_types import TypeFamily
 from rrpolicy.engine.quoting import identifier, literal
 from rrpolicy.frozen import replace
 from rrpolicy.policy.file import moment_text
-from rrpolicy.policy.model import PLAIN, Reading, intervals
+from rrpolicy.policy.model import MAX_UNIT_RECORDS, PLAIN, Reading, intervals
 from rrpolicy.policy.tree.problems import toml_value
+from rrpolicy.source.group_keys import has_sizes_of_groups
 from rrpolicy.source.names import LINKING_WORDS, SENSITIVE_WORDS, UNIT_WORDS, contains_word, is_person_identifier_name
 from rrpolicy.source.schema_violations import INDEX_COLUMN
 
@@ -191,7 +192,7 @@ def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
     """Return the draft for a column."""
     found = _guess_single_column(column, reading)
     keyed = column.family in {TypeFamily.INTEGER, TypeFamily.TEXT} and is_person_identifier_name(column.name)
-    repeats = column.distinct > 1 and _repeat_count(column) >= column.distinct
+    repeats = column.distinct > 1 and _repeat_count(column) >= column.distinct and _has_unit_sizes(column)
     if not (keyed and repeats) or (
         found.released and not contains_word(column.name, UNIT_WORDS)
     ):  # `region_id` is a place
@@ -203,6 +204,10 @@ def guess(column: ColumnProfile, reading: Reading = PLAIN) -> Guess:
     return replace(found, role="excluded", comment=told, keys={}, shared=shared)
 
 
+def _has_unit_sizes(column: ColumnProfile) -> bool:
+    return has_sizes_of_groups(column.name, column.distinct, column.known, column.most, keyed=True)
+
+
 def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
     remarks = tuple(_value_remarks(column, reading.codes(column.name)))
     coded = {"missing": toml_array(reading.of[column.name])} if column.name in reading.of else {}
@@ -212,7 +217,7 @@ def _guess_single_column(column: ColumnProfile, reading: Reading) -> Guess:
     unfit = (
         ("excluded", WRITTEN_INDEX)
         if INDEX_COLUMN.fullmatch(column.name)
-        else _date_role(column) or _unreleasable_role(column)
+        else date_role(column) or _unreleasable_role(column)
     )
     if unfit is not None and unfit[0] == "identifier":
         people = not column.row_number or contains_word(column.name, _NUMBERED)
@@ -285,7 +290,7 @@ def _unreleasable_role(column: ColumnProfile) -> tuple[str, str] | None:
     return None
 
 
-def _date_role(column: ColumnProfile) -> tuple[str, str] | None:
+def date_role(column: ColumnProfile) -> tuple[str, str] | None:
     """Return the role of texts or whole numbers that are dates, and SQL that casts them; None for other columns."""
     if column.family not in {TypeFamily.TEXT, TypeFamily.INTEGER} or column.distinct <= 1:
         return None
@@ -336,8 +341,12 @@ def _identifier_problems(column: ColumnProfile) -> Iterator[str]:
     """Yield the reasons why an identifier identifies neither every record's unit nor every record."""
     if repeated := _repeat_count(column):
         yield (
-            f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or write "
-            f"`max_records = {column.most}` under [source] if a person may have so many records"
+            f"{repeated:,} of {column.records:,} records repeat the value of another one: remove duplicates, or "
+            + (
+                f"write `max_records = {column.most}` under [source] if a person may have so many records"
+                if column.most <= MAX_UNIT_RECORDS
+                else "give it the role excluded if it does not identify people"
+            )
         )
     if column.nulls:
         yield f"{column.nulls:,} of {column.records:,} records have no value"

@@ -18,6 +18,7 @@ from rrpolicy.estimate.weights.base import AxisWeights
 from rrpolicy.exports.weights import WeightFile, decoder_weights, weight_files
 from rrpolicy.formats.format import CORE_FORMATS, Format
 from rrpolicy.manifest.manifest import Manifest
+from rrpolicy.privacy.units import ROWS_NOTE
 
 
 class AverageExample(Struct, frozen=True):
@@ -94,6 +95,7 @@ def template_context(manifest: Manifest, form: Format) -> dict[str, Any]:
         "plugins": () if form.name in CORE_FORMATS else manifest.made_with("rrpolicy_formats"),
         "records": manifest.records,
         "most": manifest.units.max_records,
+        "rows_note": ROWS_NOTE if manifest.units.of_rows else "",
         "weights": weights,
         "missing": absent,
         "kept_nulls": [a.release_as for a in manifest.attributes if a.keeps_nulls],

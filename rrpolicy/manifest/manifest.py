@@ -49,9 +49,21 @@ class PolicyIdentity(Struct, frozen=True):
 
 
 class UnitBound(Struct, frozen=True):
-    """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested."""
+    """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested.
+
+    Attributes:
+        of: "each row" if the policy protects each row by itself, and no person; absent otherwise.
+    """
+
+    sparse: ClassVar[tuple[str, ...]] = ("of",)
 
     max_records: int
+    of: Literal["each row"] | None = None
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether the guarantees are of rows, not of people."""
+        return self.of is not None
 
 
 class ReleasedAttribute(Struct, frozen=True):

@@ -20,7 +20,7 @@ from rrpolicy.policy.model import Gate, Policy, Requirement
 from rrpolicy.privacy.protection.result import ReleaseProtection
 from rrpolicy.privacy.units import largest_unit, records_assumption, unit_check_method
 from rrpolicy.registry import Registry
-from rrpolicy.source.names import is_row_number_name
+from rrpolicy.source.units import unit_of_people
 
 if TYPE_CHECKING:
     from rrpolicy.privacy.model import Written
@@ -43,6 +43,7 @@ class Assessment(Struct, frozen=True):
         attained: the draw's actual values, for the audit only; nothing before it.
         protection: the grade of protection; None if it was not assessed.
         tested: whether the table's records per unit were compared with the policy's limit.
+        of_rows: whether the policy protects each row by itself, so that no number of records is to be tested.
     """
 
     findings: tuple[Finding, ...]
@@ -50,6 +51,12 @@ class Assessment(Struct, frozen=True):
     attained: tuple[Finding, ...] = ()
     protection: ReleaseProtection | None = None
     tested: bool = False
+    of_rows: bool = False
+
+    @property
+    def untested(self) -> bool:
+        """Whether the number of records per person matters and was not tested."""
+        return not (self.tested or self.of_rows)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -59,7 +66,7 @@ class Assessment(Struct, frozen=True):
     @property
     def audited(self) -> tuple[str, ...]:
         """Return the assumptions, and whether that on records per person was not tested; for the audit only."""
-        return self.assumptions if self.tested else (*self.assumptions, unit_check_method(tested=False))
+        return (*self.assumptions, unit_check_method(tested=False)) if self.untested else self.assumptions
 
     def placed(self, places: Sequence[Place | None]) -> Assessment:
         """Return the findings with the places of their requirements in the policy."""
@@ -96,8 +103,7 @@ def assess(  # noqa: PLR0917 each is another thing
     `original` may be the number of records: findings that need more are then undecided. Findings that compare tables
     are conditional on `derived`. Assessors measure on `written`, the written release, where they can.
     """
-    by_row = policy.unit is None or is_row_number_name(policy.unit)
-    tested = not isinstance(original, int) and original.units is not None and not by_row
+    tested = not isinstance(original, int) and original.units is not None and unit_of_people(policy) is not None
     named = entry_identities(policy)
     each = (_requirement_finding(r, policy, registry, channel, original, written) for r in policy.requirements)
     whole = (_with_unit_assumptions(f, policy, original) for f in each)
@@ -109,7 +115,8 @@ def assess(  # noqa: PLR0917 each is another thing
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     from rrpolicy.privacy.protection.assess import assess_protection
 
-    return Assessment(found, utility, protection=assess_protection(channel, original, policy), tested=tested)
+    grade = assess_protection(channel, original, policy)
+    return Assessment(found, utility, protection=grade, tested=tested, of_rows=policy.of_rows)
 
 
 def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original | int) -> Finding:
@@ -118,7 +125,11 @@ def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original 
     given = () if series is None else (GIVEN.format(name=series),)
     return replace(
         finding,
-        assumptions=(*finding.assumptions, records_assumption(policy.source.max_records), *given),
+        assumptions=(
+            *finding.assumptions,
+            records_assumption(policy.source.max_records, of_rows=policy.of_rows),
+            *given,
+        ),
         companions=(*finding.companions, *largest_unit(original)),
     )
 

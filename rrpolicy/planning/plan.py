@@ -49,6 +49,7 @@ from rrpolicy.planning.review_points import (
     channel_formula_warnings,
     survey_design_warnings,
     unique_value_warnings,
+    unprotected_group_warnings,
 )
 from rrpolicy.planning.series import (
     SeriesState,
@@ -410,6 +411,7 @@ def make_plan(  # noqa: PLR0917 each is another thing
             *unique_value_warnings(resolved, channel, original),
             *association_warnings(resolved, channel, original),
             *survey_design_warnings(resolved, channel, original),
+            *unprotected_group_warnings(resolved, original),
         )
     return Plan(
         policy=resolved,

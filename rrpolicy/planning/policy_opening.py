@@ -14,7 +14,7 @@ from rrpolicy.discovery import load_registry
 from rrpolicy.errors import Place, PolicyError
 from rrpolicy.frozen import replace
 from rrpolicy.mechanism import Outline, Remark
-from rrpolicy.planning.review_points import association_warnings
+from rrpolicy.planning.review_points import association_warnings, unprotected_group_warnings
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.baseline.inheritance import TreeTransform
 from rrpolicy.policy.load import load_policy
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 def validate_source(opened: OpenedPolicy, outline: Outline) -> tuple[int, tuple[Remark, ...]]:
     """Read a policy's table as `plan` reads it, and plan nothing.
 
-    Return the number of records, and the columns that reveal randomised ones, or are associated with some.
+    Return the number of records, and the points of judgement: columns that reveal randomised ones or are associated
+    with some, and columns that group the units of protection.
 
     Raises:
         DataError: RR3xx, all violations of the policy, at once.
@@ -46,9 +47,9 @@ def validate_source(opened: OpenedPolicy, outline: Outline) -> tuple[int, tuple[
         open_original(opened.policy, opened.registry.sources, spilled.folder) as original,
     ):
         require_unrepeated_people(original.policy, original)
-        remarks: tuple[Remark, ...] = ()
+        remarks = tuple(unprotected_group_warnings(original.policy, original))
         if issubclass(outline.channel, Product):
-            remarks = tuple(association_warnings(original.policy, outline, original))
+            remarks = (*association_warnings(original.policy, outline, original), *remarks)
         original.unchanged()
         return original.records, remarks
 

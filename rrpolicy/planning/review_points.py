@@ -22,6 +22,8 @@ from rrpolicy.finding import Measure
 from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.numbers import fixed_number, out_of_hundred, percent
 from rrpolicy.policy.model import Attribute, Policy
+from rrpolicy.policy.tree.problems import toml_value
+from rrpolicy.source.group_keys import unprotected_groups
 from rrpolicy.source.protocol import UnitCounter
 from rrpolicy.source.sampling_units import SamplingUnits
 
@@ -37,6 +39,7 @@ ASSOCIATION_REMARK = "association"
 GIVEAWAY_REMARK = "given-away"
 UNIQUE_VALUE_REMARK = "held-by-one"
 SURVEY_DESIGN_REMARK = "survey-design"
+UNPROTECTED_GROUPS_REMARK = "unprotected-groups"
 """The names of these remarks."""
 MOST_MEMBERS = 30
 """Mean number of records of a cluster up to which an attacker may know all its members, as of a household."""
@@ -129,6 +132,18 @@ def _dependence_text(found: Dependence) -> str:
     with_others = f" with {shortened_names(found.others)}" if found.others else ""
     follows = f"the value follows from it{with_others} for {share}"
     return "; ".join([v] * bool(found.v.value) + [follows] * bool(found.following))
+
+
+def unprotected_group_warnings(policy: Policy, original: Original) -> Iterator[Remark]:
+    """Yield a warning for every column left out that groups the units of protection, such as the key of households."""
+    for group in unprotected_groups(policy, original):
+        text = (
+            f"'{group.name}' groups people: {group.groups:,} values, up to {group.most} records each. Each guarantee "
+            f"is for one '{policy.unit}', not for all records that share '{group.name}': an attacker who knows a whole "
+            f"group learns more of its members. Write unit = {toml_value(group.name)} and max_records = {group.most} "
+            "under [source] to protect them together, or waive this point if the column identifies no group of people"
+        )
+        yield Remark(UNPROTECTED_GROUPS_REMARK, text, attribute=group.name)
 
 
 def survey_design_warnings(policy: Policy, channel: Channel, original: Original) -> Iterator[Remark]:

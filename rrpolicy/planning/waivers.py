@@ -28,6 +28,7 @@ from rrpolicy.planning.review_points import (
     GIVEAWAY_REMARK,
     SURVEY_DESIGN_REMARK,
     UNIQUE_VALUE_REMARK,
+    UNPROTECTED_GROUPS_REMARK,
 )
 from rrpolicy.policy.identity import association_id, entry_identities
 from rrpolicy.policy.model import Policy
@@ -49,6 +50,7 @@ WARNINGS = (
     SENSITIVE_NAME_REMARK,
     SURVEY_DESIGN_REMARK,
     UNTESTED_UNITS,
+    UNPROTECTED_GROUPS_REMARK,
 )
 """Names of the points that need a person's judgement."""
 REVIEW_REMARKS = (*WARNINGS, GIVEAWAY_REMARK)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar, Generic, Literal, TypeAlias
+from typing import Any, ClassVar, Final, Generic, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -53,7 +53,7 @@ def intervals(edges: Sequence[float | str]) -> tuple[str, ...]:
     return tuple(f"[{a}, {b}{end}" for a, b, end in zip(shown, shown[1:], ends, strict=False))
 
 
-ROW_UNIT = "each row"
+ROW_UNIT: Final = "each row"
 """The value of `unit`, in place of a column's name, that protects each row by itself."""
 MAX_UNIT_RECORDS = 1000
 """The most records per unit that a policy may permit."""

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from rrpolicy.finding import Basis, Companion, Measure
-from rrpolicy.policy.model import Requirement
+from rrpolicy.policy.model import ROW_UNIT, Requirement
 from rrpolicy.privacy.epsilon.scope_loss import k_of_cross_ratio
 
 if TYPE_CHECKING:
@@ -21,8 +21,14 @@ if TYPE_CHECKING:
 MAX_RECORDS_NAME = "records of one unit"
 UNTESTED_UNITS_NOTE = "Whether a person has one record or several was not tested."
 """Follows the number of records if no column was counted that identifies people."""
+ROWS_NOTE = "Each guarantee is of rows, not of people: the policy declares that each row is protected by itself."
+"""Follows the number of records if the policy protects rows, and begins the assumption of every finding."""
 UNDECIDED = "how many records a person has"
 """Undecided in a verification without the table, or without a column that identifies people."""
+
+
+UNIT_WAYS = f'name it as unit under [source], or declare unit = "{ROW_UNIT}" if each row is to be protected by itself'
+"""The two ways to decide it."""
 
 
 def count_unit_sizes(requirement: Requirement, original: Original | int) -> Mapping[int, int] | None:
@@ -42,12 +48,17 @@ def k_of_units(cross: Fraction, sizes: Mapping[int, int]) -> Fraction:
     return min((k_of_cross_ratio(cross**size, units) for size, units in sizes.items()), default=Fraction(1))
 
 
-def records_assumption(max_records: int) -> str:
-    """Return the assumption on the records of a person that every finding has.
+def records_assumption(max_records: int, *, of_rows: bool = False) -> str:
+    """Return the assumption on the records of a person that every finding has; `of_rows`: rows are protected.
 
     `unit_check_method` reports, in audit/ alone, whether it was tested: a release is the same from records and from
     counts.
     """
+    if of_rows:
+        return (
+            f"{ROWS_NOTE} If a person contributes m rows, epsilon for the person is up to m times larger, and the k "
+            "guarantee does not apply to the person."
+        )
     if max_records > 1:
         return (
             f"Each person, or other unit of protection, has at most {max_records} records (stated by the publisher). "

@@ -18,6 +18,7 @@ from rrpolicy.finding import CONDITION, Standing
 from rrpolicy.formats.format import CORE_FORMATS
 from rrpolicy.manifest.manifest import MANIFEST_FILE
 from rrpolicy.numbers import figure, level_percent, percentage_points_up
+from rrpolicy.privacy.units import ROWS_NOTE
 from rrpolicy.report import AccuracyRow, Download, Fact, Promise, Published, Usage
 from rrpolicy.reports.context import declared_facts
 from rrpolicy.reports.method_description import COLLECTED, TEST, exact_columns, protection_facts
@@ -336,6 +337,8 @@ def _about_sentences(manifest: Manifest) -> Iterator[str]:
     each = "" if most == 1 else f", at most {figure(most)} a person"
     owner, purpose = manifest.policy.owner, manifest.policy.purpose
     yield f"{figure(manifest.records, 15)} records{each}, protected{f' and published by {owner}' if owner else ''}."
+    if manifest.units.of_rows:
+        yield ROWS_NOTE
     if purpose:
         yield f"Purpose: {purpose}."
     if manifest.test:

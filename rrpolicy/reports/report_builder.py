@@ -17,7 +17,7 @@ from rrpolicy.manifest.manifest import Manifest
 from rrpolicy.mechanism import Remark
 from rrpolicy.numbers import figure
 from rrpolicy.policy.model import Policy
-from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
+from rrpolicy.privacy.units import ROWS_NOTE, UNTESTED_UNITS_NOTE
 from rrpolicy.report import Fact, FindingRow, Report, Section, UtilityRow
 from rrpolicy.reports.alternatives import AlternativesRecord, alternatives
 from rrpolicy.reports.attacks import add_attack_results
@@ -277,12 +277,14 @@ def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
     most, records = manifest.units.max_records, figure(manifest.records, 15)
     if most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"
+    elif tested and not manifest.units.of_rows:
+        people = f"{records}, one record each"
     else:
-        people = f"{records}, one record each" if tested else f"{records} records. {UNTESTED_UNITS_NOTE}"
+        people = f"{records} records. {ROWS_NOTE if manifest.units.of_rows else UNTESTED_UNITS_NOTE}"
     released = len(manifest.attributes)
     columns = f"{figure(released)}: {treatment_counts(manifest.decoders, released)}"
     nobody = () if manifest.governance.context.recipients else (Fact("Recipients", "not stated"),)
-    return (Fact("People", people), Fact("Columns", columns), *nobody)
+    return (Fact("Records" if people.endswith(".") else "People", people), Fact("Columns", columns), *nobody)
 
 
 def declaration_bar(owner: str, purpose: str, governance: Governance, day: str = "") -> tuple[Fact, ...]:

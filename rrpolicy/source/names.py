@@ -9,8 +9,6 @@ from decimal import Decimal
 from itertools import takewhile
 from typing import TypeAlias
 
-UNIT_WORDS = "hh household person patient subject respondent participant client"
-"""Words of a name of people or households."""
 SENSITIVE_WORDS = (
     "disease diagnos illness health hiv medic drug drugs disab income salar wage wages wealth debt benefit religio"
     " belief party politic vote voted union ethni race crime convict sexual orientation pregnan"
@@ -24,8 +22,18 @@ _SHORT = 5
 _WHOLE = "state"
 """A longer word that matches only a whole word: a statement is not a place."""
 _ROWS = [
-    [w] for w in ("row", "rows", "rownum", "rowid", "rownumber", "recno", "recordno", "index", "idx", "line", "seq")
+    [w]
+    for w in (
+        *("row", "rows", "rownum", "rowid", "rownumber", "rownames", "rowname", "rownr", "rowno"),
+        *("recno", "recordno", "index", "idx", "line", "lineno", "seq"),
+    )
 ]
+PERSON_WORDS = "person patient subject respondent participant client"
+"""Words of a name of people."""
+UNIT_WORDS = f"hh household {PERSON_WORDS}"
+"""Words of a name of people or households."""
+_HOUSEHOLDS = "hh household house family mom mum mother dwelling couple hid hhid hhnr famid"
+_HOUSEHOLD_WORDS = "hh household famil mom mum mother dwelling couple"
 _WHOLE_UNITS = [[w] for w in (*UNIT_WORDS.split(), "nr", "caseid", "casenr", "persid", "persnr", "respid", "subjid")]
 _KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
@@ -39,6 +47,13 @@ def is_person_identifier_name(name: str) -> bool:
     """Return whether a column's name is that of an identifier of people, households or other units."""
     words = name_words(name)
     return not is_row_number_name(name) and (words in _WHOLE_UNITS or words[-1:] in _KEYS)
+
+
+def is_household_name(name: str) -> bool:
+    """Return whether a column's name is that of a key of households or families, such as `mother` or `family_id`."""
+    words = name_words(name)
+    keyed = words[-1:] in _KEYS and contains_word(name, _HOUSEHOLD_WORDS)
+    return (len(words) == 1 and words[0] in _HOUSEHOLDS.split()) or keyed
 
 
 def name_words(name: str) -> list[str]:

@@ -26,10 +26,11 @@ from rrpolicy.planning.plan import Plan, PlanDocument, fingerprint, reference_fi
 from rrpolicy.planning.series import frozen_digests
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.policy.model import Policy
-from rrpolicy.privacy.units import MAX_RECORDS_NAME, UNDECIDED
+from rrpolicy.privacy.units import MAX_RECORDS_NAME, UNDECIDED, UNIT_WAYS
 from rrpolicy.reports.alternatives import AlternativesRecord
 from rrpolicy.safe_io.document import read_document, read_regular
 from rrpolicy.serialization import plain, read
+from rrpolicy.source.units import unit_of_people
 from rrpolicy.verification.outcome import Log, VerificationLevel
 from rrpolicy.verification.public import RELEASE_PATH as RELEASE
 from rrpolicy.verification.public import PublicFolder, check_finding, verify_public
@@ -161,6 +162,7 @@ def verify_audit(log: Log, folder: Path, side: PublicFolder, uri: str) -> AuditF
     compared = _read_comparison(log, folder, side) if auditing.COMPARISON_FILE in further else None
     if plan is None or stated is None or len(further) > (attacked is not None) + (compared is not None):
         return None
+    stated = replace(stated, of_rows=plan.policy.of_rows)
     audit = AuditFolder(
         folder, record, plan, stated, _policy_as_written(log, folder, record, plan, side), attacked, compared
     )
@@ -445,9 +447,10 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
     log.findings[:] = recomputed
     decided = {f"{f.model} {f.requirement}" for f in recomputed if f.verdict is not Verdict.UNDECIDED}
     log.undecided[:] = [u for u in log.undecided if u not in decided]
-    if not assessment.tested:
-        log.undecided.append(UNDECIDED)
-    elif audit.stated.tested:
+    if assessment.untested:
+        named = "" if unit_of_people(audit.plan.policy) else f" (no column identifies people: {UNIT_WAYS})"
+        log.undecided.append(UNDECIDED + named)
+    elif audit.stated.tested or assessment.of_rows:
         log.confirm(FINDINGS, "tested")
     return replace(assessment, tested=audit.stated.tested)
 

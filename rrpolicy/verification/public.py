@@ -40,7 +40,15 @@ from rrpolicy.planning.waivers import Terms
 from rrpolicy.plugin_errors.distributions import GROUP, find_author
 from rrpolicy.plugin_spec import Software
 from rrpolicy.policy.attributes import KEEP_OUTSIDE
-from rrpolicy.policy.model import Attribute, MechanismChoice, Policy, ReferenceSettings, ReleaseSettings, SourceSettings
+from rrpolicy.policy.model import (
+    ROW_UNIT,
+    Attribute,
+    MechanismChoice,
+    Policy,
+    ReferenceSettings,
+    ReleaseSettings,
+    SourceSettings,
+)
 from rrpolicy.policy.policy_decoding import requirement_from_json
 from rrpolicy.registry import Registry
 from rrpolicy.serialization import plain, read, record
@@ -453,7 +461,7 @@ def policy_from_manifest(manifest: Manifest, registry: Registry) -> Policy:
         owner=head.owner,
         purpose=head.purpose,
         plugins=(),
-        source=SourceSettings("", max_records=most),
+        source=SourceSettings("", max_records=most, unit=ROW_UNIT if manifest.units.of_rows else None),
         attributes={a.name: _policy_attribute(a) for a in manifest.attributes},
         requirements=requirements,
         mechanism=MechanismChoice("", _UnusedMechanismOptions(), plan_on="" if manifest.plan_on else None),

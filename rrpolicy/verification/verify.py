@@ -205,7 +205,8 @@ def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions])
             side = replace(side, registry=side.registry.opening(given.engines))
             _verify_further_levels(log, bundle, side, level, given, scratch=spilled.folder)
     achieved = min(level, log.level)  # a broken bundle ends at a lower level
-    log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE else []
+    of_rows = side is not None and side.manifest.units.of_rows
+    log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE and not of_rows else []
     lowest = BELOW[VerificationLevel.PUBLIC] if collected else None  # collected records have no source, and no key
     log.undecided += [text for below, text in BELOW.items() if achieved <= below and lowest in {None, text}]
     return log.done(level)

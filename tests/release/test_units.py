@@ -20,8 +20,9 @@ from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.flags import MOMENT
-from rrpolicy.privacy.units import UNDECIDED
+from rrpolicy.privacy.units import ROWS_NOTE, UNDECIDED
 from rrpolicy.testing import policy_text
+from tests.survey import WAIVED
 
 from .forging import reseal_audit
 
@@ -356,9 +357,10 @@ def test_whether_a_person_has_one_record_is_stated_only_where_it_was_tested(case
         said[source, role] = [capsys.readouterr().out, (bundle / "public" / "README.md").read_text(), page]
     untested = "600 records. Whether a person has one record or several was not tested."
     for (source, role), texts in said.items():
-        tested = (source, role) == ("", "identifier")
+        tested, of_rows = (source, role) == ("", "identifier"), bool(source)
         assert ("600 records, one a person" in texts[0]) is tested
-        assert (untested in texts[0]) is not tested
+        assert (untested in texts[0]) is (not tested and not of_rows)
+        assert all((ROWS_NOTE in text) is of_rows for text in texts)
         for text in texts[1:]:
             assert "600 records" in text
             assert "one a person" not in text
@@ -366,7 +368,7 @@ def test_whether_a_person_has_one_record_is_stated_only_where_it_was_tested(case
 
 def test_rows_are_protected_by_themselves_where_the_policy_declares_it(case: Case, capsys: Any) -> None:
     assert run("plan", case((1, 2), source='unit = "each row"')) == 0
-    assert "900 records. Whether a person has one record or several was not tested." in capsys.readouterr().out
+    assert f"900 records. {ROWS_NOTE}" in capsys.readouterr().out
     assert run("check", case((1, 2), source='unit = "each row"\nmax_records = 2')) == 2
     assert "RR246" in codes(capsys)
 
@@ -467,7 +469,7 @@ def test_a_rare_number_of_records_prevents_a_release_and_the_hint_says_so(
 
     assert run("plan", policy) == 1
     said = " ".join(codes(capsys).split())
-    assert "RR105 no generalisation satisfies every requirement" in said
+    assert "RR105 no generalisation meets every requirement" in said
     assert "1 unit has 4: leave rare numbers of records out of the table" in said
 
 
@@ -490,3 +492,170 @@ def test_a_released_household_number_makes_households_unique_by_their_members(
     (tmp_path / "visits.csv").write_text(re.sub(r"SECRET\d+", lambda m: f"district{int(m[0][6:]) % 3}", large))
     assert run("plan", policy) == 0
     assert "same composition" not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_policy_of_rows_leaves_nothing_to_test_and_says_so_first(case: Case, capsys: Any) -> None:
+    policy = case((1, 2), source='unit = "each row"')
+    bundle, key, table = (policy.parent / name for name in ("bundle", "release.key", "visits.csv"))
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    public, audit = findings(bundle)
+    capsys.readouterr()
+
+    assert public["units"] == {"max_records": 1, "of": "each row"}
+    assert audit["tested"] is False
+    for finding in (*public["findings"], *audit["findings"]):
+        assert [a for a in finding["assumptions"] if a.startswith(ROWS_NOTE)]
+    for page in ("audit", "public"):
+        text = (bundle / page / "report.html").read_text()
+        assert text.index(ROWS_NOTE) < text.index(f"{ROWS_NOTE} If a person contributes m rows")
+        assert "was not tested" not in text
+    assert run("verify", bundle, "--source", table, "--key", key, "--strict") == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("undecided: nothing")
+    for options in ((bundle,), (bundle / "public",)):
+        assert run("verify", *options) == 0
+        assert UNDECIDED not in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_of_rows_or_of_people_is_stated_alike_on_both_sides(case: Case, capsys: Any) -> None:
+    policy = case(source='unit = "each row"')
+    bundle = policy.parent / "bundle"
+    assert run("release", policy, "--out", bundle) == 0
+    path = bundle / "public" / "release.json"
+    path.write_text(path.read_text().replace(',"of":"each row"', "").replace(',\n    "of": "each row"', ""))
+    assert "each row" not in json.dumps(json.loads(path.read_text())["units"])
+    capsys.readouterr()
+    assert run("verify", bundle) == 1
+
+
+def test_without_an_identifier_verify_names_the_two_ways_to_decide(case: Case, capsys: Any) -> None:
+    policy = case(role="excluded")
+    bundle, key, table = (policy.parent / name for name in ("bundle", "release.key", "visits.csv"))
+    assert run("release", policy, "--out", bundle, "--key", key) == 0
+    capsys.readouterr()
+    assert run("verify", bundle, "--source", table, "--key", key, "--strict") == 1
+    last = capsys.readouterr().out.splitlines()[-1]
+    what = json.loads((bundle / "audit" / "report.json").read_text())["following"][0]
+    for text in (last, json.dumps(what, ensure_ascii=False).replace("\\", "")):
+        assert UNDECIDED in text
+        assert "name it as unit under [source]" in text
+        assert 'declare unit = "each row"' in text
+
+
+WAIVER = """
+[[waivers]]
+finding = "warning/unprotected-groups?attribute=house"
+reason = "flats of students, who are no family"
+approver = "the board"
+until = 2099-01-01
+"""
+
+
+@pytest.mark.parametrize("identifier", [True, False])
+def test_households_that_a_person_as_unit_leaves_unprotected_are_a_point(
+    case: Case, capsys: Any, *, identifier: bool
+) -> None:
+    policy = case(source='unit = "person_id"')
+    if identifier:
+        policy.write_text(
+            policy.read_text().replace('house = { role = "excluded" }', 'house = { role = "identifier" }')
+        )
+    for command in (["plan", policy], ["check", policy, "--source"]):
+        assert run(*command) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert "'house' groups people: 300 values, up to 2 records each." in said
+        assert "Each guarantee is for one 'person_id', not for all records that share 'house'" in said
+        assert 'Write unit = "house" and max_records = 2' in said
+        assert "SECRET" not in said
+    bundle = policy.parent / "bundle"
+    assert run("release", policy, "--out", bundle) == 0
+    assert "groups people" in (bundle / "audit" / "report.html").read_text()
+    assert not any(b"groups people" in path.read_bytes() for path in (bundle / "public").rglob("*.*"))
+    policy.write_text(policy.read_text() + WAIVER)
+    capsys.readouterr()
+    assert run("plan", policy) == 0
+    said = capsys.readouterr().out
+    assert "the board" in said.partition("\nwaived\n")[2].partition("\n\n")[0]
+    assert "groups people" not in said.partition("what needs judgement")[2]
+
+
+GROUPED = """\
+schema = 1
+[policy]
+name = "households"
+version = "1.0.0"
+owner = "o"
+purpose = "p"
+[source]
+uri = "people.csv"
+unit = "UNIT"
+[attributes]
+nr = { role = "excluded" }
+db030 = { role = "excluded" }
+rb030 = { role = "identifier" }
+amount = { role = "excluded" }
+sex = { role = "quasi-identifier", domain = ["f", "m"] }
+[[privacy]]
+model = "local-dp"
+epsilon = 4
+[mechanism]
+name = "pram"
+"""
+
+
+@pytest.mark.parametrize(
+    ("person", "found"),
+    [
+        (lambda house, member: house * 100 + member, True),
+        (lambda house, member: f"H{house:03}-{member}", True),
+        (lambda house, member: (house * 7919 + member * 104_729) % 1_000_003, False),
+    ],
+    ids=["digits", "order of text", "unrelated"],
+)
+def test_a_group_without_the_name_of_a_key_is_known_by_the_key_of_its_people(
+    tmp_path: Path, capsys: Any, person: Callable[[int, int], object], *, found: bool
+) -> None:
+    rng = random.Random(3)
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["nr", "db030", "rb030", "amount", "sex"])
+        count = 0
+        for house in range(1, 101):
+            amount = rng.randrange(100_000)
+            for member in range(1 + house % 4):
+                count += 1
+                number = f"H{house:03}" if isinstance(person(house, member), str) else house
+                rows.writerow([count, number, person(house, member), amount, rng.choice("fm")])
+    policy = tmp_path / "policy.toml"
+    policy.write_text(GROUPED.replace("UNIT", "rb030"))
+    assert run("plan", policy) == 0
+    said = capsys.readouterr().out
+    assert ("'db030' groups people: 100 values, up to 4 records each" in said) is found
+    assert "'amount' groups" not in said
+    assert "'nr' groups" not in said
+    policy.write_text(GROUPED.replace('"UNIT"', '"db030"\nmax_records = 4') + WAIVED)
+    assert run("plan", policy) == 0
+    assert "groups people" not in capsys.readouterr().out
+
+
+def test_hints_name_the_fitting_column_and_never_the_number_of_rows(tmp_path: Path, capsys: Any) -> None:
+    with (tmp_path / "people.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["rownames", "kid", "test_id", "sex"])
+        rows.writerows([i + 1, 2 * i, i % 2, "fm"[i % 2]] for i in range(2400))
+    policy = tmp_path / "policy.toml"
+    roles = 'rownames = { role = "identifier" }\nkid = { role = "identifier" }\ntest_id = { role = "excluded" }\n'
+    head, _, tail = GROUPED.partition("nr = ")
+    text = head + roles + tail[tail.index("sex = ") :]
+    policy.write_text(text.replace('unit = "UNIT"\n', ""))
+    for command in ("check", "plan"):
+        assert run(command, policy) == 0
+        said = capsys.readouterr().out
+        assert 'unit = "kid"' in said
+        assert 'unit = "rownames"' not in said
+    policy.write_text(text.replace("UNIT", "test_id"))
+    assert run("plan", policy) == 3
+    said = " ".join(codes(capsys).split())
+    assert "RR323" in said
+    assert 'name the one that does: `unit = "kid"`' in said
+    assert "rownames" not in said
+    assert "max_records = 1200" not in said

@@ -13,7 +13,7 @@ from rrpolicy.finding import READ_CORRECTLY, V_OF, Companion, Finding, ValueTabl
 from rrpolicy.numbers import one_in, plain_number
 from rrpolicy.planning.plan_result import randomisation_parameters, unrandomised_columns
 from rrpolicy.planning.waivers import REVIEW_REMARKS
-from rrpolicy.privacy.units import UNTESTED_UNITS_NOTE
+from rrpolicy.privacy.units import ROWS_NOTE, UNTESTED_UNITS_NOTE
 from rrpolicy.reports.attributes import treatment_counts
 from rrpolicy.reports.context import declaration_sentences
 from rrpolicy.reports.decision import judgement_points
@@ -65,8 +65,9 @@ def lines(outlook: PlanResult, *, explaining: bool = False) -> list[str]:
     )
     text += ["", "requirements"]
     explained: set[str] | None = set() if explaining else None
+    whom = "people" if outlook.assessment.tested else "records"
     for finding, stated in zip(outlook.assessment.findings, outlook.stated, strict=True):
-        text += _finding_lines(finding, stated, explained)
+        text += _finding_lines(finding, stated, explained, whom)
     text += _section("with earlier releases", _budget_lines(outlook))
     waived = {one.what for one in outlook.decision.waived}
     if outlook.assessment.utility:
@@ -120,6 +121,8 @@ def _protection_panel(outlook: PlanResult) -> ProtectionPanel | None:
 def _records_per_person(outlook: PlanResult) -> str:
     """Return the number of records per person, as far as the table was tested for it."""
     most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
+    if outlook.assessment.of_rows:
+        return f". {ROWS_NOTE}"
     if most > 1:
         return f", at most {most:,} a person" + ("" if tested else ", which was not tested")
     return ", one a person" if tested else f". {UNTESTED_UNITS_NOTE}"
@@ -305,8 +308,11 @@ def _achieved_text(finding: Finding) -> str:
     return "; ".join(rows) or measure_text(finding.achieved)
 
 
-def _finding_lines(finding: Finding, stated: RequirementStatement, explained: set[str] | None) -> list[str]:
-    """Return a finding; `explained` are the terms that were explained above, and gains its own; None explains none."""
+def _finding_lines(finding: Finding, stated: RequirementStatement, explained: set[str] | None, whom: str) -> list[str]:
+    """Return a finding on `whom`, people or records.
+
+    `explained` are the terms that were explained above, and gains its own; None explains none.
+    """
     head = f"  {MARKS[finding.verdict]:<9} {finding.model}: {finding.stated}{stated}"
     if finding.achieved is not None:
         head += f"; achieved {_achieved_text(finding)}"
@@ -317,7 +323,7 @@ def _finding_lines(finding: Finding, stated: RequirementStatement, explained: se
     if finding.given:
         rows.append(f"{INDENT}conditional on what is derived from the data: {quoted_list(finding.given)}")
     if finding.groups_over:
-        rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} people over the limit")
+        rows.append(f"{INDENT}{finding.groups_over:,} groups with {finding.people_over:,} {whom} over the limit")
     return rows + _related_measures(finding.companions, explained)
 
 

@@ -273,10 +273,16 @@ def test_a_partition_mechanism_is_not_repeated_but_for_a_reason_and_then_without
     policy.write_text(policy.read_text() + 'uncomposed = "both stay in the research centre"\n')
     status, told = office.run("plan", policy)
     assert status == 0, told
-    assert "no guarantee for all releases together: released all the same, because both stay in the research centre" in told
+    assert (
+        "no guarantee for all releases together: released all the same, because both stay in the research centre"
+        in told
+    )
     status, told = office.release(policy, "two")
     assert status == 0, told
-    assert "no guarantee for all releases together: released all the same, because both stay in the research centre" in told
+    assert (
+        "no guarantee for all releases together: released all the same, because both stay in the research centre"
+        in told
+    )
     assert office.releases()[-1].uncomposed == "both stay in the research centre"
     status, told = office.run("ledger", "show", office.ledger)
     assert "2: no guarantee for all releases together" in told
