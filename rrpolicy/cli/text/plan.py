@@ -308,7 +308,9 @@ def _achieved_text(finding: Finding) -> str:
     return "; ".join(rows) or measure_text(finding.achieved)
 
 
-def _finding_lines(finding: Finding, stated: RequirementStatement, explained: set[str] | None, whom: str) -> list[str]:
+def _finding_lines(
+    finding: Finding, stated: RequirementStatement, explained: set[str] | None, whom: str = "people"
+) -> list[str]:
     """Return a finding on `whom`, people or records.
 
     `explained` are the terms that were explained above, and gains its own; None explains none.
