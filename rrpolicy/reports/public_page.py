@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.printable import command_line
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.sums.precision import Precision, precision
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights

@@ -45,6 +45,7 @@ from rrpolicy.verification.records import (
     read_checked_record,
     read_sealed_record,
 )
+from rrpolicy.wording import NOT_MET
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
@@ -414,7 +415,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         if uncounted and finding.verdict is Verdict.UNDECIDED:
             continue
         holds = finding.verdict is Verdict.SATISFIED
-        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} is not met")
+        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} is {NOT_MET}")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", documents_equivalent(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
     if audit.stated.protection is not None and assessment.tested == audit.stated.tested:

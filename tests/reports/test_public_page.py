@@ -21,7 +21,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.discovery import load_registry
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.report import Report
 from rrpolicy.reports.rerender import rerender_report
 from rrpolicy_reports.html import HtmlRenderer
