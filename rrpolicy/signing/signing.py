@@ -89,7 +89,7 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
 
     Raises:
         RequirementError: if the release is not verified; nothing is signed.
-        RefusedError: RR431 if this key already signed a verification at this level; RR407, RR408 if it cannot be written.
+        RefusedError: RR431 if this key already signed one at this level; RR407, RR408 if it cannot be written.
     """
     if not found.passed:
         raise RequirementError(found.problems)
