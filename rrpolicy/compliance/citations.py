@@ -107,7 +107,7 @@ def _roles(release: CitedRelease) -> Iterator[Citation]:
 def _units(release: CitedRelease) -> Iterator[Citation]:
     units = release.manifest.units
     most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
-    text = f"Each person, or other unit of protection, has {most}"
+    text = f"Each person, or other unit of protection, has {most}{units.selected}"
     if release.tested:
         yield Citation(CitationKind.RECORD, f"{text}: tested on the table", f"{AUDIT}, tested")
     elif units.max_records == 1:

@@ -49,9 +49,22 @@ class PolicyIdentity(Struct, frozen=True):
 
 
 class UnitBound(Struct, frozen=True):
-    """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested."""
+    """Units of protection. Only audit/ states whether the number of records per unit was tested.
+
+    Attributes:
+        max_records: maximum number of records per unit.
+        one_record: which record of each unit was read, such as "first by visit_date"; None if all were.
+    """
+
+    sparse: ClassVar[tuple[str, ...]] = ("one_record",)
 
     max_records: int
+    one_record: str | None = None
+
+    @property
+    def selected(self) -> str:
+        """Return which record of each unit was read, to follow the number of records; "" if all were."""
+        return "" if self.one_record is None else f": the {self.one_record}"
 
 
 class ReleasedAttribute(Struct, frozen=True):

@@ -43,6 +43,7 @@ class Assessment(Struct, frozen=True):
         attained: the draw's actual values, for the audit only; nothing before it.
         protection: the grade of protection; None if it was not assessed.
         tested: whether the table's records per unit were compared with the policy's limit.
+        selected_from: the number of the table's records, of which one of each unit was read; None if all were.
     """
 
     findings: tuple[Finding, ...]
@@ -50,6 +51,7 @@ class Assessment(Struct, frozen=True):
     attained: tuple[Finding, ...] = ()
     protection: ReleaseProtection | None = None
     tested: bool = False
+    selected_from: int | None = None
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -109,7 +111,8 @@ def assess(  # noqa: PLR0917 each is another thing
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     from rrpolicy.privacy.protection.assess import assess_protection
 
-    return Assessment(found, utility, protection=assess_protection(channel, original, policy), tested=tested)
+    protection, selected = assess_protection(channel, original, policy), getattr(original, "selected_from", None)
+    return Assessment(found, utility, protection=protection, tested=tested, selected_from=selected)
 
 
 def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original | int) -> Finding:
