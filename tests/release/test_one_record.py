@@ -193,6 +193,19 @@ def test_statements_for_a_warehouse_are_refused(case: Case, capsys: Any) -> None
     assert "RR246" in capsys.readouterr().err
 
 
+def test_answers_in_the_field_have_nothing_to_select(case: Case, capsys: Any, tmp_path: Path) -> None:
+    plan = tmp_path / "plan.json"
+    assert run("plan", case(), "--expected-rows", 300, "--out", plan) == 2
+    assert "RR520" in (said := capsys.readouterr().err)
+    assert "take `one_record_per_unit` out" in said
+
+
+def test_counts_in_place_of_the_table_are_refused(case: Case, capsys: Any) -> None:
+    policy = case()
+    assert run("plan", policy, "--source", f"counts:day:{policy.parent / 'visits.csv'}") in {2, 3}
+    assert "a table of counts does not" in capsys.readouterr().err
+
+
 def test_another_table_for_choosing_is_read_so_too(case: Case, capsys: Any) -> None:
     policy = case(rest=PRAM.replace('name = "pram"', 'name = "pram"\nallocation = "optimal"\nplan_on = "other.csv"'))
     visits = (policy.parent / "visits.csv").read_text()
