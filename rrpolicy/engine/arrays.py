@@ -89,7 +89,7 @@ def as_numpy(column: pa.Array | pa.ChunkedArray, absent: float | bool | None = N
 
 
 def number_values(column: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int32]:
-    """Return (n,) the number of each value, from 0 as they occur; a null is a value of its own."""
+    """Return (n,) the number of each value, from 0 as they occur; a null is a separate value."""
     import numpy as np
     import pyarrow as pa
 

@@ -39,7 +39,7 @@ UNIQUE_VALUE_REMARK = "held-by-one"
 SURVEY_DESIGN_REMARK = "survey-design"
 """The names of these remarks."""
 MOST_MEMBERS = 30
-"""Mean number of records of a cluster up to which somebody may know all its members, as of a household."""
+"""Mean number of records of a cluster up to which an attacker may know all its members, as of a household."""
 
 
 @runtime_checkable

@@ -119,6 +119,7 @@ class TableOriginal:
     reference: TableOriginal | None = None
     _tables: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
     _marginals: dict[frozenset[str], Counts] = field(default_factory=dict, repr=False)
+    _units: dict[tuple[str, ...], UnitCounts] = field(default_factory=dict, repr=False)
 
     @property
     def categorical(self) -> tuple[Attribute, ...]:
@@ -252,6 +253,12 @@ class TableOriginal:
         unit = self.policy.unit if unit is None else unit
         if unit is None:
             raise ValueError("no column identifies units")
+        key = (unit, *columns)
+        if key not in self._units:
+            self._units[key] = self._count_units(unit, columns)
+        return self._units[key]
+
+    def _count_units(self, unit: str, columns: Sequence[str]) -> UnitCounts:
         coded, carried = self._chosen(columns)
         table = pa.Table.from_batches(list(self.snapshot.tally(coded, [unit, *carried])))
         codes = [(number_values if c in carried else as_numpy)(table.column(c)) for c in columns]

@@ -23,6 +23,8 @@ LONGEST = 34
 STATUS = re.compile(r" *# exit status (\d)")
 BLOCK = re.compile(r"```console\n(.*?)```(?:\n\n!\[[^\]]*\]\(([\w./-]+\.svg)\))?", re.DOTALL)
 """Commands, and the picture of the last one's terminal where there is one."""
+FILE = re.compile(r'```\w+ title="([\w./-]+)"\n(.*?)```', re.DOTALL)
+"""A file with its name."""
 FLAG = re.compile(rf"\*+ ({'|'.join(map(re.escape, MEANINGS))}): ")
 DIGEST = re.compile(r"\b[0-9a-f]{8,}\b")
 COMMITTER = {
@@ -92,9 +94,14 @@ def shown_on_a_terminal(shown: Shown, folder: Path) -> tuple[int, str]:
 
 
 def hold(page: Path, folder: Path) -> None:
-    """Run a page's commands, and hold what it shows to what they print; what `make` prints is not shown."""
+    """Run a page's commands, and hold what it shows to what they print; what `make` prints is not shown.
+
+    A file that the page shows under its name is written before the commands that follow it.
+    """
     text = page.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
+    for found in (*BLOCK.finditer(text),):
+        for name, content in FILE.findall(text[: text.index(found[0])]):
+            (folder / name).write_text(content, encoding="utf-8")
         block, picture = found.groups()
         shown = commands(block)
         pictured = shown.pop() if picture else None

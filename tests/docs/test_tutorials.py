@@ -12,7 +12,9 @@ TUTORIALS = ROOT / "docs" / "tutorials"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["tutorials/steward", "tutorials/ci", "tutorials/auditor", "how-to/tables"])
+@pytest.mark.parametrize(
+    "page", ["tutorials/steward", "tutorials/ci", "tutorials/auditor", "how-to/tables", "how-to/households"]
+)
 def test_a_page_runs_as_written(page: str, tmp_path: Path) -> None:
     hold(ROOT / "docs" / f"{page}.md", tmp_path)
 

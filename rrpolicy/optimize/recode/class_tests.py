@@ -66,7 +66,7 @@ def class_tests(
 ) -> ClassTests:
     """Return requirements as tests of classes; `suppressing`: failing classes may be suppressed.
 
-    Units of several records have no class of their own: their assessors decide.
+    A requirement on units of several records is not a test of classes: its assessor decides.
     """
     by_class = [(r, a.per_class) for r, a in requirements if a.per_class is not None and r.max_records == 1]
     others = tuple((r, a) for r, a in requirements if a.per_class is None or r.max_records > 1)
