@@ -178,7 +178,7 @@ def collected_policy(policy: Policy, product: Product) -> Policy:
         )
         for c in columns
     }
-    source = replace(policy.source, unit=None, max_records=1, missing=())
+    source = replace(policy.source, unit=None, max_records=1, one_record_per_unit=None, missing=())
     settings = replace(policy.release, series=None)
     return replace(
         policy, attributes=attributes, source=source, requirements=(), gates=(), release=settings, ledger=None

@@ -266,6 +266,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
             Fact(name, written[name].decode("utf-8", "replace")) for name in sorted(written) if name.endswith(".toml")
         ),
         untested=(unit_check_method(tested=False),) if assessment.untested else (),
+        selected_from=assessment.selected_from,
         protection=assessment.protection,
     )
 

@@ -31,6 +31,7 @@ from rrpolicy.policy.model import (
     Overlap as Overlap,
     ReferenceSettings as ReferenceSettings,
     ReleaseSettings as ReleaseSettings,
+    Selection as Selection,
     SourceSettings as SourceSettings,
 )
 from rrpolicy.declarations import DesignPart as DesignPart

@@ -335,6 +335,8 @@ def public_section(
 def _about_sentences(manifest: Manifest) -> Iterator[str]:
     most = manifest.units.max_records
     each = "" if most == 1 else f", at most {figure(most)} a person"
+    if manifest.units.one_record is not None:
+        each = f", one a person{manifest.units.selected}"
     owner, purpose = manifest.policy.owner, manifest.policy.purpose
     yield f"{figure(manifest.records, 15)} records{each}, protected{f' and published by {owner}' if owner else ''}."
     if manifest.units.of_rows:

@@ -461,7 +461,12 @@ def policy_from_manifest(manifest: Manifest, registry: Registry) -> Policy:
         owner=head.owner,
         purpose=head.purpose,
         plugins=(),
-        source=SourceSettings("", max_records=most, unit=ROW_UNIT if manifest.units.of_rows else None),
+        source=SourceSettings(
+            "",
+            max_records=most,
+            unit=ROW_UNIT if manifest.units.of_rows else None,
+            one_record_per_unit=manifest.units.one_record,
+        ),
         attributes={a.name: _policy_attribute(a) for a in manifest.attributes},
         requirements=requirements,
         mechanism=MechanismChoice("", _UnusedMechanismOptions(), plan_on="" if manifest.plan_on else None),
