@@ -48,6 +48,8 @@ from rrpolicy.privacy.classes.histograms import (
 )
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
 from rrpolicy.privacy.classes.class_population import Population as Population
+from rrpolicy.privacy.classes.unit_classes import UnitClasses as UnitClasses
+from rrpolicy.privacy.classes.unit_classes import UnitKeys as UnitKeys
 from rrpolicy.report import (
     AccuracyRow as AccuracyRow,
     AlternativeRow as AlternativeRow,
@@ -85,6 +87,7 @@ from rrpolicy.counts import Array as Array
 from rrpolicy.counts import Codes as Codes
 from rrpolicy.counts import Counts as Counts
 from rrpolicy.counts import Ints as Ints
+from rrpolicy.counts import UnitCounts as UnitCounts
 from rrpolicy.source.duckdb.files import Pinned as Pinned
 from rrpolicy.source.duckdb.snapshot import Held as Held
 from rrpolicy.source.units import Units as Units

@@ -289,7 +289,7 @@ def test_models_say_what_they_promise() -> None:
     assert "above 33.4 %" in told["pk-anonymity"]  # rounded up: 33.3 % would promise more than holds
     assert "at least 4 others" in told["k-anonymity"]
     assert "at most 33.4 %" in told["identity-disclosure"]
-    assert "above 14.3 %" in told["delta-presence"]
+    assert "at most 14.3 %" in told["delta-presence"]
     assert told["attribute-disclosure"].endswith("at most 25 % for `flu`, no limit for `none`.")
     assert models["k-anonymity"].promise(models["k-anonymity"].options(k=1)).startswith("Nothing")
 
