@@ -27,6 +27,14 @@ if "CI" not in os.environ:  # there Hypothesis sets no deadline by itself, and t
 REQUIRE_ALL = os.environ.get("RRPOLICY_REQUIRE_ALL") == "1"
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Count the lines of quick tests alone, unless RRPOLICY_COVER_ALL=1: counting would take minutes of slow ones."""
+    if os.environ.get("RRPOLICY_COVER_ALL") != "1":
+        for item in items:
+            if item.get_closest_marker("slow") is not None:
+                item.add_marker(pytest.mark.no_cover)
+
+
 def data_folder() -> Path:
     """Return the folder of the Adult table; RRPOLICY_DATA points elsewhere."""
     return Path(os.environ.get("RRPOLICY_DATA", ROOT.parent / "shared" / "data"))
