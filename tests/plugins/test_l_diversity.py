@@ -96,7 +96,7 @@ def test_check_needs_no_data_and_no_heavy_library(write: Write) -> None:
     [
         ("node = { twon = 1 }", ["RR292"], "did you mean 'town'"),
         ("node = { town = 3 }", ["RR292"], "has no level 3"),
-        ("weights = { disease = 1 }", ["RR292"], "no quasi-identifier"),
+        ("weights = { disease = 1 }", ["RR292"], "not a quasi-identifier"),
         ("weights = { town = 0, age = 0, sex = 0 }", ["RR292"], "not all of them 0"),
         ('loss = "kl"\nweights = { town = 2 }', ["RR291"], "count in the loss ncp"),
         ('algorithm = "mondrian"\nsuppression = 0.1', ["RR291"], "belongs to the algorithm full-domain"),
@@ -131,6 +131,16 @@ def test_attributes_that_cannot_make_classes_are_refused(
     path.write_text(path.read_text().replace(*change))
 
     assert [(p.code, told in p.message) for p in problems(path)] == [(code, True)]
+
+
+def test_classes_need_a_quasi_identifier(write: Write) -> None:
+    path = write()
+    path.write_text(path.read_text().replace('role = "quasi-identifier"', 'role = "sensitive"'))
+
+    (problem,) = [p for p in problems(path) if p.code == "RR290"]
+
+    assert problem.message == "the policy declares no quasi-identifier"
+    assert problem.place.key == "mechanism"
 
 
 @pytest.mark.parametrize(
@@ -217,8 +227,8 @@ def test_data_are_needed_and_what_is_out_of_reach_is_said(write: Write) -> None:
 @pytest.mark.parametrize(
     ("options", "l", "remedies"),
     [
-        ("", "3", "ask for less"),
-        ('algorithm = "mondrian"', "3", "ask for less"),
+        ("", "3", "relax the requirement"),
+        ('algorithm = "mondrian"', "3", "relax the requirement"),
         ("node = { town = 0, age = 1 }", "5/4", "let `node` generalise town further"),
         ("node = { town = 0, age = 0 }", "5/4", "let `node` generalise town, age further"),
     ],
