@@ -192,20 +192,20 @@ def verify(bundle: Path, *, rows: bool = True, **options: Unpack[VerifyOptions])
     if given.reference is not None and level < VerificationLevel.SOURCE:
         hint = "add --source: people are counted in the classes of the table that was released"
         raise PolicyError(Problem("RR250", "a population verifies nothing without the table", hint=hint))
-    log, collected = Log(), False
+    log, collected, of_rows = Log(), False, False
     with scratch_folder() as spilled, log_unreadable(log):
         if public != bundle:
             _check_bundle_layout(log, bundle)
         progress("public", 0.1)
         side = _verify_public_side(log, public, spilled.folder, options["plugins"], options["today"], rows=rows)
         collected = side is not None and side.manifest.collected is not None
+        of_rows = side is not None and side.manifest.units.of_rows
         if collected and level > VerificationLevel.AUDIT:
             raise no_source_error(bundle)
         if side is not None and level > VerificationLevel.PUBLIC:
             side = replace(side, registry=side.registry.opening(given.engines))
             _verify_further_levels(log, bundle, side, level, given, scratch=spilled.folder)
     achieved = min(level, log.level)  # a broken bundle ends at a lower level
-    of_rows = side is not None and side.manifest.units.of_rows
     log.undecided += [UNDECIDED] if achieved < VerificationLevel.SOURCE and not of_rows else []
     lowest = BELOW[VerificationLevel.PUBLIC] if collected else None  # collected records have no source, and no key
     log.undecided += [text for below, text in BELOW.items() if achieved <= below and lowest in {None, text}]

@@ -300,7 +300,7 @@ def test_no_table_of_randomised_records_is_implausible_more_often_than_said(monk
         assert chance <= Fraction(2, 10)
 
 
-def test_cells_that_no_answer_becomes_are_told() -> None:
+def test_cells_that_no_answer_becomes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attributes on one axis: both are released as they are, or exchanged together."""
     same = Domain("a", ("x", "y")), Domain("b", ("x", "y"))
     columns = category_column("a", ("x", "y")), category_column("b", ("x", "y"))
@@ -312,6 +312,8 @@ def test_cells_that_no_answer_becomes_are_told() -> None:
     assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == [
         "in 'a', 'b', 1 record has a value that no answer can produce"
     ]
+    monkeypatch.setattr(plausibility, "WIDEST", 15)  # a larger matrix is not listed
+    assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == []
 
 
 def test_the_sql_of_the_bundle_gives_the_same_estimates(village: Path, monkeypatch: pytest.MonkeyPatch) -> None:
