@@ -146,9 +146,10 @@ def test_files_are_collected_and_analysts_need_nothing_else(
 ) -> None:
     table = tmp_path / f"answers.{form}"
     getattr(frame(village), f"to_{form}")(table, index=False)
-    assert (
-        main(["collect", str(village / "plan.json"), str(table), "--out", str(tmp_path / "b"), "--as", "2026-11"]) == 0
-    )
+    call = ["collect", str(village / "plan.json"), str(table), "--as", "2026-11", "--out"]
+    assert main([*call, str(tmp_path / "c"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bundle"] == str(tmp_path / "c")
+    assert main([*call, str(tmp_path / "b")]) == 0
     told = capsys.readouterr().out
     assert "there is no original, and no key" in told
     commands = re.findall(r"rrpolicy (verify|estimate) (.*)", told)
