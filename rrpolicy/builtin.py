@@ -62,7 +62,7 @@ METRICS = {
 
 @hookimpl
 def rrpolicy_channels() -> Iterable[type[Channel | Axis]]:
-    """Offer the product channel and its axes."""
+    """Offer the channels and their axes."""
     from rrpolicy.channels.anatomy.channel import AnatomyChannel
     from rrpolicy.channels.axes.identity import Identity
     from rrpolicy.channels.axes.matrix import Matrix

@@ -339,7 +339,7 @@ class Finding(JsonDocument):
         if not (self.compares_tables and ids):
             return replace(self, companions=companions, assumptions=assumed)
         assumption = (
-            f"It is met {CONDITION} ({quoted_list(ids)}): an attacker who knows all other records can recompute "
+            f"It applies {CONDITION} ({quoted_list(ids)}): an attacker who knows all other records can recompute "
             f"them for each candidate record of one person, and exclude candidates with other results."
         )
         return replace(self, companions=companions, given=ids, assumptions=(*assumed, assumption))

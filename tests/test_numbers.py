@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.numbers import (
     at_most_decimals,
     edge_label,
@@ -157,7 +157,7 @@ def test_the_default_level_is_stated_once() -> None:
 
     found = {path.relative_to(ROOT).as_posix() for path in paths if levels(path)}
 
-    assert found == {"rrpolicy/estimate/__init__.py", "rrpolicy/governance/compare/compare.py"}
+    assert found == {"rrpolicy/estimate/default_level.py", "rrpolicy/governance/compare/compare.py"}
     assert levels(ROOT / "rrpolicy/governance/compare/compare.py") == ["0.95"]  # of the work that is done
 
 

@@ -182,7 +182,7 @@ def eligibility(data: Data) -> Part:
         "Eligibility",
         "The largest l for which each mechanism releases the table, by sensitive attribute; quasi-identifiers sex and salary class. Anatomy"
         " and l-diversity need that no value has more than one in l of the records; 1 stands for none from 2 up.",
-        "Nothing is drawn: plans are made until one is refused. l = |S| is not counted: addition releases it, too, and it says nothing of the attribute.",
+        "Nothing is drawn: plans are made until one is refused. l = |S| is not counted: addition releases it, too, and it reveals nothing about the attribute.",
         (
             Claim(
                 "Randomised addition needs no eligibility: it reaches every l up to |S| − 1.",

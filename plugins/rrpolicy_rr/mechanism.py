@@ -119,7 +119,7 @@ def _unrandomised_remarks(channel: Product, policy: Policy) -> Iterator[Remark]:
     if not kept:
         return
     named = ", ".join(f"'{a.name}' ({a.role})" for a in kept)
-    text = f"the requirements are met without randomising {named}: released unchanged, with a keep probability of 1"
+    text = f"no requirement needs randomised values of {named}: released unchanged, with a keep probability of 1"
     sensitive = ", ".join(f"'{a.name}'" for a in kept if a.role is Role.SENSITIVE)
     if sensitive and len(kept) < len(sought):
         text += f"; what protects {sensitive} is that the other attributes are randomised, and nothing else"

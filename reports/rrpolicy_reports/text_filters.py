@@ -1,4 +1,4 @@
-"""Text as the page shows it: labels that cannot break out, sentences, probabilities."""
+"""Text as the page shows it: labels that cannot break out, and sentences."""
 
 from __future__ import annotations
 

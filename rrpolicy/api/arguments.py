@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import ParamSpec, TypeVar
 
 from rrpolicy.annotations import check_arguments
-from rrpolicy.options import with_options
 from rrpolicy.plugin_errors.attribution import attribute_errors_to_plugin
+from rrpolicy.verb_options import with_options
 
 P = ParamSpec("P")
 R = TypeVar("R")

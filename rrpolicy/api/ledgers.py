@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from rrpolicy.api.arguments import public_function, require_known
-from rrpolicy.options import (
+from rrpolicy.verb_options import (
     AddToLedgerOptions,
     InitLedgerOptions,
     InventoryOptions,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Unpack
 
 from rrpolicy.api.arguments import public_function
-from rrpolicy.options import (
+from rrpolicy.verb_options import (
     CheckOptions,
     CompareOptions,
     DiffOptions,
@@ -320,7 +320,7 @@ def diff(old: PolicyLike, new: PolicyLike | None = None, **options: Unpack[DiffO
 
     source, expected_rows, since = options["source"], options["expected_rows"], options["since"]
     if options["data"] + (source is not None) + (expected_rows is not None) > 1:
-        raise PolicyError(Problem("RR250", "give exactly one of --data, --source and --expected-rows"))
+        raise PolicyError(Problem("RR250", "give at most one of --data, --source and --expected-rows"))
     on = input_table(source) if options["data"] or source is not None else expected_rows
     rest = on, to_path(options["root"]), options["progress"], Terms.of(options["today"])
     if (new is None) is (since is None):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from rrpolicy.api.arguments import public_function, require_known
-from rrpolicy.options import (
+from rrpolicy.verb_options import (
     ArchiveOptions,
     AttackOptions,
     CollectOptions,
@@ -400,7 +400,7 @@ def render(bundle: PathLike, **options: Unpack[RenderOptions]) -> RenderedReport
         from rrpolicy.planning.waivers import Terms
 
         if page is not None:
-            raise PolicyError(Problem("RR250", f"{bundle} is a file: of a plan there is no {page} page"))
+            raise PolicyError(Problem("RR250", f"{bundle} is a plan, which has no {page} page"))
         read = read_plan(path)
         return render_report(plan_report(read.outlook(Terms()), read.opened.registry), read.opened.registry, form, out)
     from rrpolicy.signing.signature_checks import attestation_facts

@@ -108,16 +108,18 @@ class FindingsDocument(Struct, frozen=True):
         attained: the draw's actual values.
         protection: the grade of protection.
         tested: whether the draw was tested.
+        selected_from: the number of the table's records, of which one of each unit was read.
     """
 
     schema: ClassVar[str] = "rrpolicy.findings/1"
-    sparse: ClassVar[tuple[str, ...]] = ("protection",)
+    sparse: ClassVar[tuple[str, ...]] = ("protection", "selected_from")
 
     findings: tuple[Finding, ...]
     utility: tuple[UtilityFinding, ...]
     attained: tuple[Finding, ...]
     protection: ReleaseProtection | None = None
     tested: bool = False
+    selected_from: int | None = None
 
 
 def audit_record(
@@ -193,7 +195,8 @@ def policy_file_paths(toml: Path, named: Iterable[str]) -> Mapping[str, Path]:
 def findings_document(assessment: Assessment) -> dict[str, Json]:
     """Return audit/findings.json: every number of the final assessment, and the draw's actual values."""
     found = assessment
-    return record(FindingsDocument(found.findings, found.utility, found.attained, found.protection, found.tested))
+    tested, selected = found.tested, found.selected_from
+    return record(FindingsDocument(found.findings, found.utility, found.attained, found.protection, tested, selected))
 
 
 def read_assessment(document: Mapping[str, Any]) -> Assessment:
@@ -209,6 +212,7 @@ def read_assessment(document: Mapping[str, Any]) -> Assessment:
         attained=found.attained,
         protection=found.protection,
         tested=found.tested,
+        selected_from=found.selected_from,
     )
 
 

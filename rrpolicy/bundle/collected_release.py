@@ -25,7 +25,6 @@ from rrpolicy.collection.questionnaire import Questionnaire
 from rrpolicy.errors import DataError, Problem, RefusedError
 from rrpolicy.formats.format import Formats
 from rrpolicy.frozen import replace
-from rrpolicy.options import CollectOptions, shared, to_path
 from rrpolicy.planning.assess import assess
 from rrpolicy.planning.file import PlanFile, read_plan
 from rrpolicy.planning.gate import Decision, gate
@@ -37,6 +36,7 @@ from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.source.memory.input_table import InputTable
 from rrpolicy.source.opening import is_unreadable, open_original
+from rrpolicy.verb_options import CollectOptions, shared, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
@@ -178,7 +178,7 @@ def collected_policy(policy: Policy, product: Product) -> Policy:
         )
         for c in columns
     }
-    source = replace(policy.source, unit=None, max_records=1, missing=())
+    source = replace(policy.source, unit=None, max_records=1, one_record_per_unit=None, missing=())
     settings = replace(policy.release, series=None)
     return replace(
         policy, attributes=attributes, source=source, requirements=(), gates=(), release=settings, ledger=None

@@ -71,7 +71,9 @@ def build_manifest(
         policy=PolicyIdentity(policy.name, policy.version, policy.owner, policy.purpose, public_digest(plan)),
         software=plan.software,
         records=plan.records,
-        units=UnitBound(policy.source.max_records, ROW_UNIT if policy.of_rows else None),
+        units=UnitBound(
+            policy.source.max_records, ROW_UNIT if policy.of_rows else None, policy.source.one_record_per_unit
+        ),
         mechanism=policy.mechanism.name,
         plan_on=policy.mechanism.elsewhere,
         attributes=tuple(map(_released_attribute, policy.released)),

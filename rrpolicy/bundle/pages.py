@@ -36,6 +36,7 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.privacy.units import UNDECIDED, UNIT_WAYS, unit_check_method
 from rrpolicy.registry import Registry
 from rrpolicy.report import AssociationRow
+from rrpolicy.wording import MET
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport
@@ -265,6 +266,7 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
             Fact(name, written[name].decode("utf-8", "replace")) for name in sorted(written) if name.endswith(".toml")
         ),
         untested=(unit_check_method(tested=False),) if assessment.untested else (),
+        selected_from=assessment.selected_from,
         protection=assessment.protection,
     )
 
@@ -308,7 +310,7 @@ def _undecidable_checks(plan: Plan, assessment: Assessment, record: Mapping[str,
         yield "how the mechanism chose at the first release of the series (a ledger knows it)"
     for finding in assessment.findings:
         if finding.verdict is Verdict.UNDECIDED:
-            yield f"whether {finding.model}: {finding.requirement} is met"
+            yield f"whether {finding.model}: {finding.requirement} is {MET}"
 
 
 def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:

@@ -41,7 +41,7 @@ def plan_report(outlook: PlanResult, registry: Registry, compared: AlternativesR
     return replace(
         page,
         page="plan",
-        bar=(*audit_bar(about, tested=assessment.tested), *page.bar),
+        bar=(*audit_bar(about, tested=assessment.tested, selected_from=assessment.selected_from), *page.bar),
         true_values=true_values_sentence(about.attributes, decoders),
         passed=outlook.passed,
         points=judgement_points(

@@ -23,7 +23,6 @@ from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.formats.parts import LOCAL_SINK, FileSink
 from rrpolicy.frozen import replace
 from rrpolicy.manifest.sealed_manifest import read_release
-from rrpolicy.options import ReleaseOptions, shared, to_path
 from rrpolicy.planning.file import read_plan, stale_plan_error
 from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, KeyStorage, key_location
 from rrpolicy.planning.keys import (
@@ -52,6 +51,7 @@ from rrpolicy.serialization import JsonDocument
 from rrpolicy.source.memory.input_table import InputTable, input_table
 from rrpolicy.source.opening import absolute_uri, open_original
 from rrpolicy.source.tuning_source import open_tuning_table
+from rrpolicy.verb_options import ReleaseOptions, shared, to_path
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

@@ -13,11 +13,11 @@ import typer
 
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.text.output import ALSO, ALSO_HELP, FLAG, HELP, JSON_HELP, QUIET
-from rrpolicy.options import Option, options_of
+from rrpolicy.verb_options import Option, options_of
 
 
 class After(str):
-    """The option of the verb that an option of the command alone follows in the help."""
+    """Names the function's option after which the help lists an option that only the command has."""
 
     __slots__ = ()
 

@@ -21,8 +21,8 @@ from rrpolicy.declarations import WARNING_PREFIX
 from rrpolicy.errors import Problem, RRPolicyError
 from rrpolicy.escaping.printable import condense_sentences, line, shortened_names
 from rrpolicy.finding import CONDITION, Finding, Verdict
-from rrpolicy.options import CheckOptions
 from rrpolicy.policy.folder.root import split_counts_uri
+from rrpolicy.verb_options import CheckOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import CommandOutcome
@@ -205,9 +205,11 @@ def _warnings(remarks: Sequence[Remark]) -> Iterator[str]:
 
 
 def _finding(finding: Finding, stated: RequirementStatement) -> str:
+    from rrpolicy.wording import MET
+
     where, named = f"  {finding.model}: {finding.requirement}{stated}: ", f" [{finding.identity}]"
     if finding.verdict is Verdict.SATISFIED:
-        return where + ("met for any data" if not finding.given else f"holds, {CONDITION}") + named
+        return where + (f"{MET} for any data" if not finding.given else f"holds, {CONDITION}") + named
     if finding.verdict is Verdict.FAILED:
         return where + "fails, whatever the data" + named
     return where + "decided by `rrpolicy plan`" + named

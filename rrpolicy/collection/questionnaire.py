@@ -175,6 +175,11 @@ def collection_problems(policy: Policy, channel: Channel, derived: Sequence[Deri
             f"releases of the series '{policy.release.series}' are drawn with one key, and people have none",
             "take `series` out of [release]",
         )
+    if policy.selection is not None:
+        yield refused(
+            "each person answers once, so that there is no record of each to select",
+            "take `one_record_per_unit` out of [source]",
+        )
     if policy.release.withholds:
         yield refused(
             "people randomise by the matrices, so that they cannot be withheld", "take `decoders` out of [release]"

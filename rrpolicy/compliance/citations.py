@@ -110,7 +110,7 @@ def _roles(release: CitedRelease) -> Iterator[Citation]:
 def _units(release: CitedRelease) -> Iterator[Citation]:
     units = release.manifest.units
     most = "one record" if units.max_records == 1 else f"at most {units.max_records} records"
-    text = f"Each person, or other unit of protection, has {most}"
+    text = f"Each person, or other unit of protection, has {most}{units.selected}"
     if units.of_rows:
         yield Citation(CitationKind.DECLARATION, ROWS_NOTE.removesuffix("."), f"{RELEASE}, units")
     elif release.tested:

@@ -29,6 +29,7 @@ from rrpolicy.compliance.evidence import (
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import markdown_prose, quoted_list, visible
 from rrpolicy.finding import CONDITION, Verdict
+from rrpolicy.wording import MET
 
 VERSION = "1.2.3"
 OWN = "urn:rrpolicy:oscal"
@@ -42,9 +43,9 @@ _STATES = {
     Verdict.UNDECIDED: ("not-satisfied", "other"),
 }
 _READING_NOTE = (
-    "No control is declared met: people decide that. A finding states whether one requirement of the release's "
-    "policy is met. An undecided requirement is not satisfied, for the reason other, as OSCAL has no "
-    "third state. A requirement that is met under a condition is satisfied, and an observation "
+    "No control is declared satisfied: people decide that. A finding states whether one requirement of the release's "
+    "policy is satisfied. An undecided requirement is not satisfied, for the reason other, as OSCAL has no "
+    "third state. A requirement that is satisfied under a condition is satisfied, and an observation "
     "contains the condition."
     " Times "
     "are those of the release, when its findings were computed."
@@ -89,7 +90,7 @@ class _Objective(Struct, frozen=True):
         judged = self.citation and self.citation.judgement
         if not judged:
             return f"The clause requires: {self.answer.title}"
-        return f"A requirement of the policy for this clause is met: {judged.requirement}"
+        return f"A requirement of the policy for this clause is {MET}: {judged.requirement}"
 
 
 class _Results(Struct, frozen=True, dict=True):
@@ -281,7 +282,7 @@ def _own_property(name: str, value: str) -> Json:
 def _condition(judged: RequirementDecision) -> Citation:
     """Return the condition of a conditional result, as an observation."""
     text = (
-        f"{judged.requirement}: it is met {CONDITION}, which disclose statistics of the table: "
+        f"{judged.requirement}: it is {MET} {CONDITION}, which disclose statistics of the table: "
         f"{quoted_list(judged.given)}. An "
         "attacker who knows all other records can recompute them."
     )

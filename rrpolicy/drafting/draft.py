@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rrpolicy.drafting.detection import detected_settings, means_missing, missing_codes
-from rrpolicy.drafting.profile import distinct_texts, profile
+from rrpolicy.drafting.profile import ColumnProfile, distinct_texts, profile
 from rrpolicy.drafting.protection import ProtectionDraft
 from rrpolicy.drafting.role_guessing import Guess, guess, toml_array, with_hierarchy
 from rrpolicy.drafting.unit_choice import GroupColumn, group_columns, unit_lines, with_groups
@@ -29,6 +29,7 @@ from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.duckdb.delimited import NUMBER_PATTERN, decimal_comma_pattern
 from rrpolicy.source.memory.kinds import MEMORY_SCHEME
+from rrpolicy.source.names import contains_word
 from rrpolicy.source.opening import engine_for_uri, open_table_snapshot
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ def draft(  # noqa: PLR0917 what a draft is made of
     if protected.generalises:
         guesses = {name: replace(found, keys=with_hierarchy(found)) for name, found in guesses.items()}
     unit = [*unit_lines(guesses, profiles, groups)]
+    if not split_counts_uri(uri)[0]:
+        keys = [name for name, found in guesses.items() if found.tells_people or found.shared is not None]
+        unit += _order_lines(profiles, keys)
     read = "\n".join(_source_lines(uri, table, records, unit, reading))
     text = _policy_toml(_policy_name(uri), read, guesses, plugins, protected.tables)
     return Draft(text, tuple(_draft_warnings(guesses, groups)))
@@ -187,6 +191,27 @@ purpose = "fill in: what the release is for"{needs}
 # [release]
 # format = "csv" # or "duckdb"; without it, "parquet"
 """
+
+
+_ORDERING = "date day week month year wave visit session"
+
+
+def _order_lines(profiles: Mapping[str, ColumnProfile], units: Sequence[str]) -> Iterator[str]:
+    """Yield the key that reads one record of each unit, if a column of dates or whole numbers orders them by its name.
+
+    `units` are columns that may identify units; the first that repeats is taken.
+    """
+    unit = next((name for name in units if profiles[name].most > 1), None)
+    ordering = [
+        (column.family is TypeFamily.INTEGER, name)
+        for name, column in profiles.items()
+        if column.family in {TypeFamily.MOMENT, TypeFamily.INTEGER} and column.distinct > 1 and not column.nulls
+        if name not in units and contains_word(name, _ORDERING) and not contains_word(name, "birth born")
+    ]
+    if unit is not None and ordering:
+        first = toml_value(f"first by {min(ordering, key=lambda o: o[0])[1]}")
+        told = f"one record of each '{visible(unit)}', in place of max_records: it costs less"
+        yield f"# one_record_per_unit = {first} # {told}"
 
 
 def _source_lines(uri: str, table: str | None, records: int, unit: Iterable[str], reading: Reading) -> Iterator[str]:

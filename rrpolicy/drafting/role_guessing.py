@@ -24,8 +24,14 @@ from rrpolicy.policy.file import moment_text
 from rrpolicy.policy.model import MAX_UNIT_RECORDS, PLAIN, Reading, intervals
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.group_keys import has_sizes_of_groups
-from rrpolicy.source.names import LINKING_WORDS, SENSITIVE_WORDS, UNIT_WORDS, contains_word, is_person_identifier_name
-from rrpolicy.source.schema_violations import INDEX_COLUMN
+from rrpolicy.source.names import (
+    INDEX_COLUMN,
+    LINKING_WORDS,
+    SENSITIVE_WORDS,
+    UNIT_WORDS,
+    contains_word,
+    is_person_identifier_name,
+)
 
 PARTS = 5
 NEAR = 0.05

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.scan import manifest_mismatch_error, open_query
+from rrpolicy.estimate.default_level import LEVEL
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,12 +14,12 @@ from rrpolicy.annotations import check_method_arguments
 from rrpolicy.canonical_json import Value
 from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.columns import Columns
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import count_of_records, ungrouped_condition_axes, weigh_groups
 from rrpolicy.estimate.counts.missing import notes_on_condition
 from rrpolicy.estimate.counts.scan import DataFile, count, manifest_mismatch_error
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.invert.estimator import ESTIMATORS, Estimators, Inversion, counts_by
 from rrpolicy.estimate.results.flags import MOMENT
 from rrpolicy.estimate.results.table import BIASED_ESTIMATOR_METHOD, Crosstab

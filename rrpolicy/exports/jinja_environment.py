@@ -15,7 +15,7 @@ from rrpolicy.engine import quoting
 from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import markdown_cell, markdown_code, markdown_fence, markdown_prose, visible
 from rrpolicy.escaping.templates import template_environment
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights

@@ -133,7 +133,7 @@ class FileParts:
         return self._writer(path)
 
     def write(self, number: int, rows: Iterable[tuple[pa.RecordBatch, Ints]], attempts: Path) -> int:
-        """Write a file whole or not at all, even if other processes write it, or have tried to.
+        """Write a file whole or not at all, even if several processes write it, or an earlier attempt broke off.
 
         Args:
             number: number of the file.

@@ -49,21 +49,29 @@ class PolicyIdentity(Struct, frozen=True):
 
 
 class UnitBound(Struct, frozen=True):
-    """Units of protection: maximum number of records per unit. Only audit/ states whether that was tested.
+    """Units of protection. Only audit/ states whether the number of records per unit was tested.
 
     Attributes:
+        max_records: maximum number of records per unit.
         of: "each row" if the policy protects each row by itself, and no person; absent otherwise.
+        one_record: which record of each unit was read, such as "first by visit_date"; None if all were.
     """
 
-    sparse: ClassVar[tuple[str, ...]] = ("of",)
+    sparse: ClassVar[tuple[str, ...]] = ("of", "one_record")
 
     max_records: int
     of: Literal["each row"] | None = None
+    one_record: str | None = None
 
     @property
     def of_rows(self) -> bool:
         """Whether the guarantees are of rows, not of people."""
         return self.of is not None
+
+    @property
+    def selected(self) -> str:
+        """Return which record of each unit was read, to follow the number of records; "" if all were."""
+        return "" if self.one_record is None else f": the {self.one_record}"
 
 
 class ReleasedAttribute(Struct, frozen=True):

@@ -44,6 +44,7 @@ class Assessment(Struct, frozen=True):
         protection: the grade of protection; None if it was not assessed.
         tested: whether the table's records per unit were compared with the policy's limit.
         of_rows: whether the policy protects each row by itself, so that no number of records is to be tested.
+        selected_from: the number of the table's records, of which one of each unit was read; None if all were.
     """
 
     findings: tuple[Finding, ...]
@@ -52,6 +53,7 @@ class Assessment(Struct, frozen=True):
     protection: ReleaseProtection | None = None
     tested: bool = False
     of_rows: bool = False
+    selected_from: int | None = None
 
     @property
     def untested(self) -> bool:
@@ -115,8 +117,8 @@ def assess(  # noqa: PLR0917 each is another thing
     found = tuple(f.under(derived, elsewhere=policy.mechanism.elsewhere) for f in findings)
     from rrpolicy.privacy.protection.assess import assess_protection
 
-    grade = assess_protection(channel, original, policy)
-    return Assessment(found, utility, protection=grade, tested=tested, of_rows=policy.of_rows)
+    grade, selected = assess_protection(channel, original, policy), getattr(original, "selected_from", None)
+    return Assessment(found, utility, protection=grade, tested=tested, of_rows=policy.of_rows, selected_from=selected)
 
 
 def _with_unit_assumptions(finding: Finding, policy: Policy, original: Original | int) -> Finding:

@@ -27,7 +27,14 @@ from rrpolicy.policy.model import Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.privacy.protection.grade import ProtectionGrade
 from rrpolicy.privacy.protection.result import ReleaseProtection
-from rrpolicy.wording import UNDECIDED, decisive_bound_text, expected_value_text, requirement_title, verdict_sentence
+from rrpolicy.wording import (
+    MET,
+    UNDECIDED,
+    decisive_bound_text,
+    expected_value_text,
+    requirement_title,
+    verdict_sentence,
+)
 
 GIVEAWAY_CODE = "RR109"
 """Code of an unmodified column that reveals a randomised one."""
@@ -145,7 +152,7 @@ def _conditional_problem(finding: Finding, accepted: Collection[str]) -> Problem
     missing = [item for item in finding.given if item not in accepted]
     return Problem(
         "RR108",
-        f"{requirement_title(finding)} is met only {CONDITION}, and the policy does not accept these disclosures:"
+        f"{requirement_title(finding)} is {MET} only {CONDITION}, and the policy does not accept these disclosures:"
         f" {quoted_list(missing)}",
         finding.place,
         hint=f"{acceptance_toml((*accepted, *missing))} under [release] accepts it; or declare in the policy what "

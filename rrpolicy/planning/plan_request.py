@@ -11,7 +11,6 @@ from rrpolicy.collection.questionnaire import Questionnaire, collection_problems
 from rrpolicy.errors import GatedResult, PolicyError, Problem
 from rrpolicy.finding import Finding, UtilityFinding
 from rrpolicy.frozen import replace
-from rrpolicy.options import PlanOptions, Progress, to_path, with_options
 from rrpolicy.planning.file import plan_document, save_plan, save_questionnaire
 from rrpolicy.planning.key_storage import ExternalSecret, key_location
 from rrpolicy.planning.keys import KeyFile, derive_key, generate_key, keyed_fingerprint, refuse_existing_key
@@ -23,6 +22,7 @@ from rrpolicy.planning.waivers import Terms
 from rrpolicy.policy.model import Policy
 from rrpolicy.safe_io.atomic_write import refuse_existing
 from rrpolicy.source.memory.input_table import InputTable
+from rrpolicy.verb_options import PlanOptions, Progress, to_path, with_options
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original

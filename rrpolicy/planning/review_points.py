@@ -23,7 +23,6 @@ from rrpolicy.mechanism import Outline, Remark
 from rrpolicy.numbers import fixed_number, out_of_hundred, percent
 from rrpolicy.policy.model import Attribute, Policy
 from rrpolicy.policy.tree.problems import toml_value
-from rrpolicy.source.group_keys import unprotected_groups
 from rrpolicy.source.protocol import UnitCounter
 from rrpolicy.source.sampling_units import SamplingUnits
 
@@ -136,6 +135,8 @@ def _dependence_text(found: Dependence) -> str:
 
 def unprotected_group_warnings(policy: Policy, original: Original) -> Iterator[Remark]:
     """Yield a warning for every column left out that groups the units of protection, such as the key of households."""
+    from rrpolicy.source.group_keys import unprotected_groups
+
     for group in unprotected_groups(policy, original):
         text = (
             f"'{group.name}' groups people: {group.groups:,} values, up to {group.most} records each. Each guarantee "

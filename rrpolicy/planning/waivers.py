@@ -156,7 +156,7 @@ def invalid_waivers(policy: Policy) -> Iterator[Problem]:
         if finding.startswith(ASSOCIATION_PREFIX) and finding in _column_pair_ids(policy):
             continue
         if finding in known.requirements or finding.startswith("privacy"):
-            message = "a [[privacy]] entry is never waived: a guarantee is met or not"
+            message = "a [[privacy]] entry has no waiver: no opinion changes a guarantee"
             hint = "take the waiver out; relax the requirement in [[privacy]] if less is meant, where everybody sees it"
         else:
             message = f"there is no '{finding}' to be waived"

@@ -1,5 +1,5 @@
 from rrpolicy.escaping.templates import inline_style as inline_style
-from rrpolicy.estimate import LEVEL as LEVEL
+from rrpolicy.estimate.default_level import LEVEL as LEVEL
 from rrpolicy.numbers import (
     edge_label as edge_label,
     level_percent as level_percent,

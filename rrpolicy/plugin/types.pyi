@@ -31,6 +31,7 @@ from rrpolicy.policy.model import (
     Overlap as Overlap,
     ReferenceSettings as ReferenceSettings,
     ReleaseSettings as ReleaseSettings,
+    Selection as Selection,
     SourceSettings as SourceSettings,
 )
 from rrpolicy.declarations import DesignPart as DesignPart
@@ -47,6 +48,8 @@ from rrpolicy.privacy.classes.histograms import (
 )
 from rrpolicy.privacy.model import MinimumRisk as MinimumRisk, Written as Written
 from rrpolicy.privacy.classes.class_population import Population as Population
+from rrpolicy.privacy.classes.unit_classes import UnitClasses as UnitClasses
+from rrpolicy.privacy.classes.unit_classes import UnitKeys as UnitKeys
 from rrpolicy.report import (
     AccuracyRow as AccuracyRow,
     AlternativeRow as AlternativeRow,
@@ -84,6 +87,7 @@ from rrpolicy.counts import Array as Array
 from rrpolicy.counts import Codes as Codes
 from rrpolicy.counts import Counts as Counts
 from rrpolicy.counts import Ints as Ints
+from rrpolicy.counts import UnitCounts as UnitCounts
 from rrpolicy.source.duckdb.files import Pinned as Pinned
 from rrpolicy.source.duckdb.snapshot import Held as Held
 from rrpolicy.source.units import Units as Units

@@ -96,6 +96,9 @@ DIRECTION_RULES: Mapping[str, DirectionRule] = {
     "source.max_records": DirectionRule(
         Direction.RAISED, "a unit may have more records, which reveal more about it", value=1
     ),
+    "source.one_record_per_unit": DirectionRule(
+        Direction.TABLE, "other records of each unit are read, or a unit may have several", NAME_KEY
+    ),
     "attributes.*.role": DirectionRule(Direction.ROLE, "the role determines who may be harmed"),
     "attributes.*.domain": DirectionRule(
         Direction.FINER, "more is revealed about each person, or the domain comes from the data"

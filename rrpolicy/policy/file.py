@@ -40,6 +40,12 @@ def _single_line(text: str) -> str:
     return text
 
 
+def _record_order(text: str) -> str:
+    if not re.fullmatch(r"(first|last) by .*\S.*", _single_line(text)):
+        raise _validation_error('"first by" or "last by" and a column, such as "first by visit_date"')
+    return text
+
+
 def _semantic_version(text: str) -> str:
     if not re.fullmatch(_SEMVER, text, re.ASCII):
         raise _validation_error('a semantic version such as "1.2.0"')
@@ -149,6 +155,11 @@ SingleLineText = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^[^\u0000-\u001f\u007f]*\S[^\u0000-\u001f\u007f]*$"}),
 ]
 Semver = Annotated[str, AfterValidator(_semantic_version), WithJsonSchema({"type": "string", "pattern": _SEMVER})]
+RecordOrder = Annotated[
+    str,
+    AfterValidator(_record_order),
+    WithJsonSchema({"type": "string", "pattern": r"^(first|last) by [^\u0000-\u001f\u007f]*[^\s\u0000-\u001f\u007f]"}),
+]
 Relaxable = Annotated[
     str,
     AfterValidator(_relaxable_key),
@@ -331,6 +342,11 @@ class SourceTable(PolicyFileTable):
         ge=1,
         le=MAX_UNIT_RECORDS,
         description="The most records that a unit may have; a greater number weakens the guarantees.",
+    )
+    one_record_per_unit: RecordOrder | None = Field(
+        None,
+        description='Which record of each unit is read, such as "first by visit_date" or "last by year": all others '
+        "are left out before anything else sees them.",
     )
     other_columns: Literal["refused", "excluded"] = Field(
         "refused",

@@ -134,6 +134,7 @@ def load_policy(
     resolver.known_format(known)
     requirements = resolver.requirements(attributes, known)
     resolver.units(settings, attributes)
+    resolver.selection(settings, attributes)
     mechanism = resolver.mechanism(known)
     gates = resolver.gates(known)
     ledger = resolver.ledger(attributes, known, requirements)

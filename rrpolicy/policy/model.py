@@ -315,6 +315,19 @@ class CsvSettings(Struct, frozen=True):
     skip: int = 0
 
 
+class Selection(Struct, frozen=True):
+    """The one record of each unit that is read; see `SourceSettings.one_record_per_unit`.
+
+    Attributes:
+        unit: the column that identifies units.
+        by: the column whose least value, or greatest if `last`, a unit's record has.
+    """
+
+    unit: str
+    by: str
+    last: bool = False
+
+
 class Reading(Struct, frozen=True):
     """Settings with which an engine reads a table.
 
@@ -327,6 +340,7 @@ class Reading(Struct, frozen=True):
         read: the columns whose values are read; None for all but `skipped`.
         skipped: columns whose values are not read, so that their types may be unknown.
         column_wise: whether every column is read by itself, so that a text file is parsed into a table first.
+        selection: the one record of each unit that is read; None for all records.
     """
 
     csv: CsvSettings = CsvSettings()
@@ -337,11 +351,12 @@ class Reading(Struct, frozen=True):
     read: tuple[str, ...] | None = None
     skipped: tuple[str, ...] = ()
     column_wise: bool = False
+    selection: Selection | None = None
 
     def reads(self, column: str) -> bool:
-        """Return whether the values of a column are read."""
+        """Return whether the values of a column are read; every column may decide which record is selected."""
         wanted = column not in self.skipped if self.read is None else column in self.read
-        return wanted or column == self.multiplicity
+        return wanted or column == self.multiplicity or self.selection is not None
 
     def codes(self, column: str) -> tuple[Value, ...]:
         """Return the codes for a missing value in a column; the column of counts has none."""
@@ -366,9 +381,11 @@ class SourceSettings(Struct, frozen=True):
         max_records: the most records that a unit may have.
         other_columns: the treatment of columns that the policy does not name: the table is refused, or they are
             dropped.
+        one_record_per_unit: "first by COLUMN" or "last by COLUMN", the record of each unit that is read; None for all.
     """
 
     unwritten: ClassVar[tuple[str, ...]] = ("uri",)
+    sparse: ClassVar[tuple[str, ...]] = ("one_record_per_unit",)
 
     uri: str
     table: str | None = None
@@ -379,6 +396,13 @@ class SourceSettings(Struct, frozen=True):
     unit: str | None = None
     max_records: int = 1
     other_columns: Literal["refused", "excluded"] = "refused"
+    one_record_per_unit: str | None = None
+
+    @property
+    def ordered_by(self) -> tuple[str, str] | None:
+        """Return "first" or "last", and the column by which one record of each unit is read; None for all records."""
+        which, _, column = (self.one_record_per_unit or "").partition(" by ")
+        return (which, column) if column else None
 
     @property
     def multiplicity(self) -> str | None:
@@ -519,7 +543,21 @@ class Policy:
         skipped = tuple(a.name for a in self.attributes.values() if a.name not in used)
         others = self.source.other_columns == "excluded"
         read, skipped = (tuple(used), ()) if others else (None, skipped)
-        return Reading(self.source.csv, self.source.missing, own, rounding=steps, read=read, skipped=skipped)
+        return Reading(
+            self.source.csv,
+            self.source.missing,
+            own,
+            rounding=steps,
+            read=read,
+            skipped=skipped,
+            selection=self.selection,
+        )
+
+    @property
+    def selection(self) -> Selection | None:
+        """Return the one record of each unit that is read; None if all are. No table has a unit that is not named."""
+        ordered = self.source.ordered_by
+        return None if ordered is None else Selection(self.unit or "", ordered[1], last=ordered[0] == "last")
 
     @property
     def released(self) -> tuple[Attribute, ...]:

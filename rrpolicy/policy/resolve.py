@@ -167,6 +167,32 @@ class Resolver:
                 hint = 'name it: `unit = "household_id"`, a column with the role identifier or excluded'
                 self.problems.append(Problem("RR246", message, most.place, "`unit`, or exactly one identifier", hint))
 
+    def selection(self, source: SourceSettings | None, attributes: Mapping[str, Attribute | None]) -> None:
+        """Refuse a choice of one record of each unit that no column decides, or that has nothing to choose."""
+        node, ordered = self.root.get("source", "one_record_per_unit"), None if source is None else source.ordered_by
+        if source is None or node is None or ordered is None or any(a is None for a in attributes.values()):
+            return
+        by, hint = ordered[1], None
+        identifiers = [name for name, a in attributes.items() if a is not None and a.role is Role.IDENTIFIER]
+        unit = source.unit or (identifiers[0] if len(identifiers) == 1 else None)
+        expected = "`unit`, a column that all records of a unit share, and a column of the table that orders them"
+        if unit is None or (unit == ROW_UNIT and ROW_UNIT not in attributes):
+            message = "no column tells units apart, of each of which one record is to be read"
+            hint = 'name it: `unit = "patient_id"`, a column with the role identifier or excluded'
+        elif source.max_records > 1:
+            message = f"of each unit one record is read, and `max_records = {source.max_records}` admits several"
+            hint = "take one of the two out"
+        elif source.multiplicity is not None:
+            message = "a table of counts does not tell which rows are of one unit"
+            hint = "give the table of records"
+        elif by == unit:
+            message = f"all records of a unit have the same '{by}', which orders none of them"
+        elif by not in attributes and source.other_columns != "excluded":
+            message, hint = f"'{by}' is no attribute of the policy", suggest(by, list(attributes))
+        else:
+            return
+        self.problems.append(Problem("RR246", message, node.place, expected, hint))
+
     def secret(self, at: Node | None) -> None:
         """Note that a uri contains credentials."""
         if at is not None and isinstance(at.value, str) and _SECRET.search(at.value):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rrpolicy.declarations import Role
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.finding import MAXIMUM_POSTERIOR, VALUE, Companion, Finding, Measure, Risk, Standing, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.numbers import (

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rrpolicy.canonical_json import category_text
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.grouping import GroupAxis
 from rrpolicy.estimate.counts.scan import count, count_each, count_sets
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.opening import is_countable, release_of
 from rrpolicy.estimate.results.flags import MEANINGS, SPREAD
 from rrpolicy.estimate.results.table import (

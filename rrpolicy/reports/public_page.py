@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rrpolicy.declarations import Role
 from rrpolicy.errors import PolicyError
 from rrpolicy.escaping.printable import command_line
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.sums.precision import Precision, precision
 from rrpolicy.estimate.weights.anatomy import AnatomyWeights
 from rrpolicy.estimate.weights.sets import SetWeights
@@ -335,6 +335,8 @@ def public_section(
 def _about_sentences(manifest: Manifest) -> Iterator[str]:
     most = manifest.units.max_records
     each = "" if most == 1 else f", at most {figure(most)} a person"
+    if manifest.units.one_record is not None:
+        each = f", one a person{manifest.units.selected}"
     owner, purpose = manifest.policy.owner, manifest.policy.purpose
     yield f"{figure(manifest.records, 15)} records{each}, protected{f' and published by {owner}' if owner else ''}."
     if manifest.units.of_rows:

@@ -79,6 +79,7 @@ class AuditPageInput(Struct, frozen=True):
         texts: the policy's files as written, by name.
         protection: protection of the release; None if not assessed.
         untested: statement that the number of records per person was not tested; "" if it was.
+        selected_from: the number of the table's records, of which one of each unit was read; None if all were.
     """
 
     findings: tuple[Finding, ...]
@@ -101,6 +102,7 @@ class AuditPageInput(Struct, frozen=True):
     following: tuple[Fact, ...] = ()
     texts: tuple[Fact, ...] = ()
     untested: tuple[str, ...] = ()
+    selected_from: int | None = None
     protection: ReleaseProtection | None = None
 
 
@@ -214,7 +216,10 @@ def audit_report(
             audit.remarks,
             panel=panel,
         ),
-        bar=(*audit_bar(manifest, tested=not audit.untested), *_public_bar(manifest, audit.time)),
+        bar=(
+            *audit_bar(manifest, tested=not audit.untested, selected_from=audit.selected_from),
+            *_public_bar(manifest, audit.time),
+        ),
         true_values=true_values_sentence(manifest.attributes, manifest.decoders, audit.shares),
         tiles=key_figure_tiles(audit.findings, manifest.attributes, manifest.decoders, page.marginals),
         protection=panel,
@@ -272,10 +277,13 @@ def _public_bar(manifest: Manifest, time: str = "") -> tuple[Fact, ...]:
     return declaration_bar(manifest.policy.owner, manifest.policy.purpose, manifest.governance, time.partition("T")[0])
 
 
-def audit_bar(manifest: Manifest, *, tested: bool) -> tuple[Fact, ...]:
+def audit_bar(manifest: Manifest, *, tested: bool, selected_from: int | None = None) -> tuple[Fact, ...]:
     """Return the number of people and columns of a release, and its recipients if declared."""
     most, records = manifest.units.max_records, figure(manifest.records, 15)
-    if most > 1:
+    if selected_from is not None:
+        whole = figure(selected_from, 15)
+        people = f"{records}, one record each{manifest.units.selected}, selected from {whole} records"
+    elif most > 1:
         people = f"{records} records, at most {figure(most)} a person{'' if tested else ', which was not tested'}"
     elif tested and not manifest.units.of_rows:
         people = f"{records}, one record each"

@@ -89,7 +89,7 @@ def sign_verification(bundle: Path, found: Verification, signer: CryptoSigner, n
 
     Raises:
         RequirementError: if the release is not verified; nothing is signed.
-        RefusedError: RR431 if this key has signed a verification of it; RR407, RR408.
+        RefusedError: RR431 if this key already signed one at this level; RR407, RR408 if it cannot be written.
     """
     if not found.passed:
         raise RequirementError(found.problems)

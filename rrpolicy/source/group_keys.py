@@ -39,6 +39,8 @@ _MANY = 50
 """A column of at most so many values may be in order by chance, such as the years of a sorted table."""
 _DENSE = 2
 """Numbers that count groups have a range of at most so many times their number; sorted amounts have gaps."""
+_MOST_VALUES = 200_000_000
+"""Values of a table up to which columns without the name of a key are counted, each in a pass."""
 _POWERS = (10, 100, 1000, 10_000)
 
 
@@ -179,18 +181,20 @@ class UnprotectedGroup(Struct, frozen=True):
 def unprotected_groups(policy: Policy, original: Original) -> Iterator[UnprotectedGroup]:
     """Yield the columns left out of a release that group the units it protects, so that none protects the groups.
 
-    Of columns without the name of a key, only that with the most groups; nothing if no column identifies units.
+    Of columns without the name of a key, only that with the most groups, and none in a table of very many values;
+    nothing if no column identifies units.
     """
     unit = unit_of_people(policy)
     if unit is None or not isinstance(original, _PinnedTable) or unit not in original.snapshot.columns():
         return
     kinds, evident = original.snapshot.columns(), []
+    small = original.snapshot.records() * len(kinds) <= _MOST_VALUES
     for attribute in policy.attributes.values():
         name = attribute.name
         keyed = is_person_key(attribute) or is_household_name(name)
         if not attribute.role.dropped or name == unit or name not in kinds or is_row_number_name(name):
             continue
-        likely = keyed or _may_be_key(attribute, kinds[name])
+        likely = keyed or (small and _may_be_key(attribute, kinds[name]))
         found = _groups_of(original, unit, name, keyed=keyed) if likely else None
         if found is None:
             continue

@@ -38,6 +38,10 @@ _WHOLE_UNITS = [[w] for w in (*UNIT_WORDS.split(), "nr", "caseid", "casenr", "pe
 _KEYS = [[w] for w in ("pid", "pids", "hhid", "hhids", "hhnr", "id", "ids", "key", "uuid", "guid", "ssn")]
 
 
+INDEX_COLUMN = re.compile(r"__index_level_\d+__")
+"""The column in which pandas writes a nameless index; it is no column of the data, unless a policy names it."""
+
+
 def is_row_number_name(name: str) -> bool:
     """Return whether a column's name is that of row numbers."""
     return name_words(name)[-1:] in _ROWS

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(.*)", re.DOTALL)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)?//")
 _ELSEWHERE = frozenset({"RR355", "RR356", "RR358"})
+_UNSELECTED = frozenset({"RR311", "RR325", "RR330"})
+"""Codes of a table of which no record of each unit can be selected."""
 _UNREADABLE = frozenset({"RR322", "RR326", "RR340", "RR341", "RR342", "RR347", "RR348"}) | _ELSEWHERE
 """Codes, in addition to RR300 to RR309, of a table that cannot be read under any policy."""
 
@@ -90,6 +92,10 @@ def open_table_snapshot(
     """Open a table by its engine; see `Source.open`."""
     with check_return_type(AbstractContextManager, source.open)(uri, table, scratch, reading) as snapshot:
         check_protocol(snapshot, SNAPSHOT, source.open)
+        if reading.selection is not None and getattr(snapshot, "selected_from", None) is None:
+            message = "this engine reads every record, and not one of each unit, as the policy says"
+            hint = "write the table as Parquet or CSV, or into a DuckDB database"
+            raise DataError(Problem("RR330", message, expected="an engine that selects records", hint=hint))
         yield snapshot
 
 
@@ -127,6 +133,9 @@ def _located_errors(policy: Policy) -> Iterator[None]:
     try:
         yield
     except DataError as error:
+        if policy.selection is not None and all(p.place is None and p.code in _UNSELECTED for p in error.problems):
+            at = policy.place("source.one_record_per_unit")
+            raise DataError([replace(problem, place=at) for problem in error.problems]) from error
         place = policy.place("source.uri")
         unread = [
             p.place is None and (p.code.startswith(("RR30", "RR34")) or p.code in _ELSEWHERE) for p in error.problems

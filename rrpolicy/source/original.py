@@ -131,6 +131,11 @@ class TableOriginal:
         """Return the released attributes without a domain, in the policy's order."""
         return tuple(a for a in self.policy.released if not a.categorical)
 
+    @property
+    def selected_from(self) -> int | None:
+        """Return the number of records from which one of each unit was selected; None if all are read."""
+        return getattr(self.snapshot, "selected_from", None)
+
     def counts(self, *attributes: str) -> Counts:
         """Return the contingency table of categorical attributes, in the given order."""
         known = {a.name for a in self.categorical}

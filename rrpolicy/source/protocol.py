@@ -130,7 +130,9 @@ class Source(Protocol):
             table: the table or view inside a database.
             scratch: a folder of mode 0700 for spilling; the caller wipes it.
             reading: codes of missing values, which become null, the format of CSV, and the weights that are rounded
-                (`rounding` has the SQL; one that is not is refused, RR148); by default nothing.
+                (`rounding` has the SQL; one that is not is refused, RR148); by default nothing. Of its `selection` one
+                record of each unit is read, and a snapshot that does not state the number of the table's records as
+                `selected_from` is refused (RR330). `encoded` does all of it.
 
         Raises:
             DataError: if it cannot be read: docs/tutorials/plugins.md lists the codes.

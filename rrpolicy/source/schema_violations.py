@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -23,6 +22,7 @@ from rrpolicy.policy.hierarchy import restrict_levels
 from rrpolicy.policy.model import Attribute, Bins, Policy
 from rrpolicy.policy.tree.problems import toml_value
 from rrpolicy.source.duckdb.encoding import NULL_CODE, OUTSIDE_CODE
+from rrpolicy.source.names import INDEX_COLUMN
 
 if TYPE_CHECKING:
     from rrpolicy.counts import Counts
@@ -32,10 +32,6 @@ SINGLE_SHARE = 0.05
 """The largest share of records with a unique value in a carried column or an observed domain."""
 FEW_SINGLES = 100
 """The number of unique values permitted in an observed domain of however small a table."""
-
-
-INDEX_COLUMN = re.compile(r"__index_level_\d+__")
-"""The column in which pandas writes a nameless index; it is not a column of the data, unless a policy names it."""
 
 
 def check_columns(policy: Policy, columns: Mapping[str, str]) -> Iterator[Problem]:

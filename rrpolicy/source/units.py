@@ -126,7 +126,7 @@ def count_units(policy: Policy, snapshot: Snapshot) -> Units | None:
     if beyond := found.beyond(most):
         largest = max(found.sizes)
         message = (
-            f"'{name}' tells {sum(found.sizes.values()):,} units apart in {snapshot.records():,} records: {beyond:,} "
+            f"'{name}' distinguishes {sum(found.sizes.values()):,} units in {snapshot.records():,} records: {beyond:,} "
             f"{'exceeds' if beyond == 1 else 'exceed'} {most} a unit"
         )
         hint = (

@@ -10,7 +10,6 @@ from pydantic import BaseModel, ValidationError
 
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.options import CheckTableOptions, ClassLimits, shared, to_path
 from rrpolicy.planning.policy_opening import reopen_policy
 from rrpolicy.policy.model import Requirement
 from rrpolicy.registry import Registry
@@ -19,6 +18,7 @@ from rrpolicy.source.memory.input_table import InputTable
 from rrpolicy.table_risk.measure import class_models
 from rrpolicy.table_risk.risks import PopulationOptions
 from rrpolicy.table_risk.table import TableCheck, TableRiskRequest, measure_table
+from rrpolicy.verb_options import CheckTableOptions, ClassLimits, shared, to_path
 
 
 def run_table_check(handed: InputTable, options: CheckTableOptions, said: PopulationOptions) -> TableCheck:

@@ -259,7 +259,7 @@ def open_groupable_table(
     asked: TableRiskRequest, registry: Registry, scratch: Path
 ) -> Iterator[tuple[TableSnapshot, str | None]]:
     """Open a table whose records can be grouped, with a remark on the file format; RR300 to RR309 if unreadable."""
-    from rrpolicy.source.duckdb.snapshot import TableSnapshot
+    from rrpolicy.source.duckdb.snapshot import TableSnapshot, one_record_of_each
 
     _require_file(asked.uri)
     source, uri = engine_for_uri(asked.uri, registry.sources, Path())
@@ -267,7 +267,10 @@ def open_groupable_table(
     with open_table_snapshot(source, uri, asked.table, scratch, reading) as opened:
         if not isinstance(opened, TableSnapshot):
             raise DataError(Problem("RR301", "this engine's tables cannot be grouped", expected="a file or a database"))
-        yield unescaped_snapshot(opened.one_by_one, uri), spelled
+        selection = None if asked.policy is None else asked.policy.selection
+        selects = selection is not None and {selection.unit, selection.by} <= opened.stored.keys()  # no released table
+        read = one_record_of_each(opened, selection) if selection is not None and selects else opened
+        yield unescaped_snapshot(read.one_by_one, uri), spelled
 
 
 class TableColumns(Struct, frozen=True):

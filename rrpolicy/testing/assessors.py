@@ -310,7 +310,7 @@ def _check_units(
         found.basis <= assessor.units, "the finding on units of several records depends on more than `units` declares"
     )
     better = found.verdict is Verdict.SATISFIED and finding.verdict is Verdict.FAILED
-    demand(not better, "it is met for units of two records, and not for single records")
+    demand(not better, "it is satisfied for units of two records, and not for single records")
 
 
 def _check_floor(
@@ -375,7 +375,7 @@ def _check_smooth(smooth: Smooth, channel: Channel, finding: Finding) -> None:
     value = np.atleast_1d(smooth.value(at))
     demand(not bool(np.any(np.isnan(value))), "smooth.value() is not a number")
     if float(np.max(value)) < -SMALL:
-        demand(finding.verdict is Verdict.SATISFIED, "smooth returns that it is met, assess that it is not")
+        demand(finding.verdict is Verdict.SATISFIED, "smooth returns that it is satisfied, assess that it is not")
     if float(np.max(value)) > SMALL and finding.achieved is not None and finding.achieved.standing is Standing.EXACT:
         demand(finding.verdict is Verdict.FAILED, "smooth returns that it fails, assess that it does not")
     jacobian = np.atleast_2d(smooth.jacobian(at))

@@ -96,7 +96,7 @@ class AssessorProbe(Struct, frozen=True):
                 if None in seen:
                     break
             heeded = None in seen or Verdict.SATISFIED not in seen
-            demand(heeded, f"however large `{name}` is required, it is met: '{self.model.describe(largest)}'")
+            demand(heeded, f"however large `{name}` is required, it is satisfied: '{self.model.describe(largest)}'")
 
     def _whatever(
         self, name: str, asked: Sequence[BaseModel], requirement: Requirement, stated: Mapping[str, object]

@@ -144,7 +144,7 @@ def _check_reached(proposal: Proposal, task: Task) -> None:
         finding = assessor.finding(requirement, proposal.channel, task.original)
         demand(
             finding.verdict is Verdict.SATISFIED,
-            f"{requirement.model} is not met by the plan: planning must raise RequirementError if it cannot meet it",
+            f"{requirement.model} is not satisfied by the plan: plan must raise RequirementError otherwise",
         )
 
 
@@ -326,4 +326,4 @@ def _check_impossible(mechanism: Mechanism[Any], policy: OpenedPolicy, tables: S
         except (RequirementError, PolicyError):
             continue
         _check_reached(proposal, task)
-        raise AssertionError("a policy that is declared impossible is planned, and every requirement is met")
+        raise AssertionError("a policy that is declared impossible is planned, and every requirement is satisfied")

@@ -129,7 +129,7 @@ class ChiSquare(SharesMetric):
     )
 
     def of(self, p: Array, q: Array) -> float:
-        """Return the sum over the cells that occur."""
+        """Return the sum of (p - q)^2 / p over the cells with p > 0."""
         held = p > 0
         return float(((p[held] - q[held]) ** 2 / p[held]).sum())
 

@@ -17,12 +17,12 @@ from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.errors import PolicyError, Problem, RequirementError
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen import replace
-from rrpolicy.options import AttackOptions
 from rrpolicy.planning.plan import fingerprint
 from rrpolicy.registry import Registry
 from rrpolicy.reports.attacks import add_attack_results
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.opening import open_original
+from rrpolicy.verb_options import AttackOptions
 from rrpolicy.verification.amend import amend_audit
 from rrpolicy.verification.audit import verify_records
 from rrpolicy.verification.source_consistency import (

@@ -45,6 +45,7 @@ from rrpolicy.verification.records import (
     read_checked_record,
     read_sealed_record,
 )
+from rrpolicy.wording import NOT_MET
 
 if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original, Source
@@ -328,6 +329,12 @@ def _check_findings_agree(log: Log, audit: AuditFolder, side: PublicFolder) -> N
     possible = not stated.tested or plan.policy.unit is not None
     failure = "findings.json states that the number of records per person was tested, and no column identifies people"
     log.check("records of a unit", possible, "RR129", failure)
+    selects = plan.policy.selection is not None
+    if selects or stated.selected_from is not None:
+        log.claim(FINDINGS, "the number of records from which one of each unit was selected", "selected_from")
+        possible = selects and (stated.selected_from or 0) >= plan.records
+        failure = "findings.json states another number of records than one of each unit can be selected from"
+        log.check("records selected from", possible, "RR129", failure)
     findings = assess(plan.policy, side.registry, plan.channel, plan.records, plan.derived).findings
     one_each = len(findings) == len(shown)
     if not log.check("findings: one each", one_each, "RR122", "findings.json lacks or adds a requirement"):
@@ -414,7 +421,7 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
         if uncounted and finding.verdict is Verdict.UNDECIDED:
             continue
         holds = finding.verdict is Verdict.SATISFIED
-        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} is not met")
+        log.check(f"{finding.model}: holds", holds, "RR124", f"{finding.model}: {finding.requirement} is {NOT_MET}")
     failure = "the utility that was stated is not what the source gives"
     log.check("utility", documents_equivalent(plain(audit.stated.utility), plain(assessment.utility)), "RR124", failure)
     if audit.stated.protection is not None and assessment.tested == audit.stated.tested:
@@ -426,6 +433,10 @@ def verify_source(log: Log, audit: AuditFolder, side: PublicFolder, original: Or
             failure,
         )
         log.confirm(FINDINGS, "protection")
+    if plan.policy.selection is not None:
+        failure = "the number of records from which one of each unit was selected is not what the source gives"
+        log.check("selected from", assessment.selected_from == audit.stated.selected_from, "RR124", failure)
+        log.confirm(FINDINGS, "selected_from")
     came_to = realised_findings(
         plan.policy, side.registry, plan.channel, original, side.folder, side.manifest.data, scratch
     )

@@ -382,8 +382,8 @@ def _check_withheld(log: Log, side: PublicFolder) -> None:
     log.check("findings: without numbers", bare, "RR119", failure)
     for finding in manifest.findings:
         held = finding.verdict is Verdict.SATISFIED
-        failure = f"{finding.model}: release.json does not state that it is met"
-        log.check(f"{finding.model} is stated to be met", held, "RR119", failure)
+        failure = f"{finding.model}: release.json does not state that it is {MET}"
+        log.check(f"{finding.model} is stated to be {MET}", held, "RR119", failure)
         log.undecided.append(f"{finding.model} {finding.requirement}")
     log.claim(RELEASE_PATH, "findings, whose numbers are withheld with the matrices", "findings")
     log.claim(RELEASE_PATH, "statements about the withheld matrices", "decoders")
@@ -421,7 +421,7 @@ def check_finding(log: Log, finding: Finding, stated: Finding, *, where: str) ->
     failure = f"{name}: written again, {', '.join(differ)} differ from what {where} states"
     log.again(f"{name}, as described in {where}", not differ, "RR119", failure)
     held = stated.verdict is Verdict.SATISFIED
-    log.check(f"{name} is stated to be met", held, "RR119", f"{name}: {where} does not state that it is met")
+    log.check(f"{name} is stated to be {MET}", held, "RR119", f"{name}: {where} does not state that it is {MET}")
 
 
 def check_public_page(log: Log, side: PublicFolder) -> None:
@@ -461,7 +461,12 @@ def policy_from_manifest(manifest: Manifest, registry: Registry) -> Policy:
         owner=head.owner,
         purpose=head.purpose,
         plugins=(),
-        source=SourceSettings("", max_records=most, unit=ROW_UNIT if manifest.units.of_rows else None),
+        source=SourceSettings(
+            "",
+            max_records=most,
+            unit=ROW_UNIT if manifest.units.of_rows else None,
+            one_record_per_unit=manifest.units.one_record,
+        ),
         attributes={a.name: _policy_attribute(a) for a in manifest.attributes},
         requirements=requirements,
         mechanism=MechanismChoice("", _UnusedMechanismOptions(), plan_on="" if manifest.plan_on else None),

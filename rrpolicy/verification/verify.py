@@ -14,7 +14,6 @@ from rrpolicy.canonical_json import Json, digest
 from rrpolicy.errors import DataError, PolicyError, Problem
 from rrpolicy.escaping.printable import quoted_list
 from rrpolicy.frozen import replace
-from rrpolicy.options import VerifyOptions, with_options
 from rrpolicy.planning.assess import Assessment
 from rrpolicy.planning.key_storage import ExternalSecret, KeyLocation, key_location
 from rrpolicy.planning.keys import (
@@ -32,6 +31,7 @@ from rrpolicy.safe_io.document import read_regular
 from rrpolicy.safe_io.tempdirs import scratch_folder
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.memory.kinds import REFERENCE_SCHEME, TUNING_SCHEME
+from rrpolicy.verb_options import VerifyOptions, with_options
 from rrpolicy.verification.audit import (
     AuditFolder,
     verify_audit,

@@ -15,7 +15,7 @@ import rrpolicy
 from rrpolicy.annotations import check_arguments
 from rrpolicy.api import __all__ as public
 from rrpolicy.estimate.release import Release
-from rrpolicy.options import Threshold
+from rrpolicy.verb_options import Threshold
 
 METHODS = [name for name, member in vars(Release).items() if inspect.isfunction(member) and not name.startswith("_")]
 

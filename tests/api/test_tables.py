@@ -19,11 +19,11 @@ import pytest
 
 import rrpolicy
 from rrpolicy.discovery import load_registry
-from rrpolicy.options import ClassLimits
 from rrpolicy.source.duckdb.source import DuckDBSource
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.table_risk.measure import class_models
+from rrpolicy.verb_options import ClassLimits
 
 from .conftest import FORMS, POLICY, people
 

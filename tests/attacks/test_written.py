@@ -304,7 +304,7 @@ def test_the_first_screen_tells_what_the_attack_attained(copied: Path, released:
     (tile,) = (t for t in after["tiles"] if t["name"] == "Reading a value")
     assert tile["figure"] != "not measured"
     for said in (tile["meaning"], "; ".join(after["points"])):
-        assert f"the attacker reads `{attack['of']}` rightly from " in said
+        assert f"the attacker infers `{attack['of']}` rightly for " in said
         assert f"of {attack['trials']:,}" in said
         assert ", without the release " in said
         assert "was not measured;" not in said

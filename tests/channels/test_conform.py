@@ -162,7 +162,7 @@ def test_what_must_be_equal_is_compared_exactly(memory):
         assert (finding.verdict, finding.achieved.value) == (Verdict.FAILED, 0)
         assert why in finding.companions[0].meaning
     other = reader([("x", 4)], ("a",))
-    assert "promised" in product.conforms(original, {"data": other}).companions[0].meaning
+    assert "declared" in product.conforms(original, {"data": other}).companions[0].meaning
 
 
 def test_an_identity_axis_without_carried_columns_is_compared_exactly(memory):

@@ -207,7 +207,7 @@ def test_a_day_that_the_calendar_does_not_have_is_told_as_one(policy, day, capsy
     policy.write_text(f"{POLICY}\n[context]\nreview_by = {day}\n")
     assert main(["check", str(policy)]) == 2
     told = capsys.readouterr().err
-    assert f"RR202 {day} is not a day" in told
+    assert f"RR202 {day} is not a calendar date" in told
     assert "expected: a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31" in told
 
 
@@ -217,7 +217,7 @@ def test_what_is_wrong_beside_a_day_is_no_matter_of_the_day(policy, capsys):
         assert main(["check", str(policy)]) == 2
         told = capsys.readouterr().err
         assert "RR202 not TOML" in told
-        assert "is not a day" not in told
+        assert "is not a calendar date" not in told
 
 
 def test_of_a_folder_every_policy_is_checked(policy, tmp_path, capsys):

@@ -195,7 +195,7 @@ def test_a_promise_that_is_broken_is_to_be_decided(office, capsys):
     ledger.write_bytes(b"".join(again))
     status, found = listed(capsys)
     assert status == 1
-    assert any("promised epsilon <= 3" in what for what in found["decide"])
+    assert any("guaranteed epsilon <= 3" in what for what in found["decide"])
 
 
 # --- the archive ------------------------------------------------------------------------------------------------------

@@ -226,7 +226,7 @@ def test_answers_of_other_rows_the_same_release_and_ratios_of_signed_numbers_are
     with ExitStack() as stack:
         one, two = some(stack, [people(400, 1), people(500, 2)], KEEP)
         for releases, ask, kind, said in (
-            ((one, two), lambda r: r.crosstab("sex" if r is one else "area"), "difference", "other columns"),
+            ((one, two), lambda r: r.crosstab("sex" if r is one else "area"), "difference", "different columns"),
             ((one, two), lambda r: r.mean("visits", "age", f"age = {1 if r is one else 2}"), "difference", "no row"),
             ((one, one), SHARE, "difference", "named twice"),
             ((one, two), lambda r: r.association("sex", "ill", "phi"), "ratio", "can be negative"),

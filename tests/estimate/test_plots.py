@@ -158,7 +158,7 @@ def test_hollow_marks_arrows_and_caps_say_what_they_stand_for(release: Any) -> N
     assert "An arrow" not in KINDS["counts"](release).plot()
 
     bounds = KINDS["bounds"](release)
-    assert "bounds that are certain, not intervals" in bounds.plot(width=900)
+    assert "certain bounds, not intervals" in bounds.plot(width=900)
     assert "95 %" not in bounds.plot()
     assert len(re.findall('class="i c0" d="M[0-9.]+ [0-9.]+v8"', bounds.plot())) == 2 * sum(
         low != high for low, high in bounds.conf_int()

@@ -166,7 +166,7 @@ def test_a_pinned_level_is_kept_and_says_so_when_it_is_in_the_way():
         return Product.of(policy.released, axes)
 
     assert full_domain(task, task.original, free, goal, build).levels[0] > 0
-    with pytest.raises(RequirementError, match=r"RR105.*there fail k-anonymity"):
+    with pytest.raises(RequirementError, match=r"RR105.*failing there: k-anonymity"):
         full_domain(task, task.original, pinned, goal, build)
 
 

@@ -110,6 +110,7 @@ CASES: dict[str, list[tuple[str, str, str, bool]]] = {
     "source.min_rows": [("source", "min_rows", "99", True), ("source", "min_rows", "101", False)],
     "source.unit": [("source", "unit", '"household_id"', True), ("source", "unit", '"person_id"', False)],
     "source.max_records": [("source", "max_records", "2", True), ("source", "max_records", "1", False)],
+    "source.one_record_per_unit": [("source", "one_record_per_unit", '"last by hours"', True)],
     "source.other_columns": [
         ("source", "other_columns", '"excluded"', True),
         ("source", "other_columns", '"refused"', False),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.frozen import replace
 from rrpolicy.report import (
     AccuracyRow,

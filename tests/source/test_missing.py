@@ -90,7 +90,7 @@ def test_text_among_numbers_is_counted(domain, opened, tmp_path):
     (tmp_path / "t.csv").write_text("a\n" + "10\n20\n" * 5 + "s/d\nNA\n")
     bins = None if domain else Bins((0.0, 50.0), ("all",))
     with (
-        pytest.raises(DataError, match="2 records hold text that spells no number in 'a'") as caught,
+        pytest.raises(DataError, match="2 records contain text that spells no number in 'a'") as caught,
         opened(tmp_path / "t.csv", qi("a", *(domain or ("all",)), bins=bins)),
     ):
         pass

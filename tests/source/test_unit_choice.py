@@ -24,7 +24,7 @@ def drafted(path: Path, capsys: Any) -> tuple[str, dict[str, Any]]:
 
 
 def filled(text: str) -> str:
-    text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: a', '4 # "')
+    text = text.replace("fill in: who", "office").replace("fill in: what", "tables").replace('"fill in: bound', '4 # "')
     return text.replace('keep = "fill in', 'keep = "')
 
 

@@ -15,8 +15,9 @@ import pytest
 
 import rrpolicy
 from rrpolicy.errors import DataError, RefusedError
-from rrpolicy.policy.model import Attribute, Reading
+from rrpolicy.policy.model import Attribute, Reading, Selection
 from rrpolicy.source.duckdb.source import DuckDBSource
+from rrpolicy.source.opening import open_table_snapshot
 from rrpolicy_spark.source import ParquetSource, TableSource
 from tests.exports.conftest import Case, people, public_bytes
 from tests.exports.test_counts_in import MECHANISMS
@@ -244,3 +245,16 @@ def test_without_java_spark_says_what_it_needs(case: Case) -> None:
     assert done.returncode == 3
     assert "RR355" in done.stderr
     assert "Java 17 or later" in done.stderr
+
+
+@pytest.mark.slow
+def test_a_selection_of_records_is_refused_and_never_ignored(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "table").mkdir()
+    pq.write_table(pa.table({"who": ["a", "a", "b"], "day": [1, 2, 1]}), tmp_path / "table" / "one.parquet")
+    reading, uri = Reading(selection=Selection("who", "day")), f"spark-parquet:{tmp_path / 'table'}"
+
+    with (
+        pytest.raises(DataError, match="RR330"),
+        open_table_snapshot(ParquetSource(), uri, None, tmp_path / "scratch", reading),
+    ):
+        pass

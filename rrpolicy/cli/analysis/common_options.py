@@ -20,8 +20,8 @@ from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.cli.text.terminal_layout import wrap_for_stream
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import lines, visible_lines
-from rrpolicy.estimate import LEVEL
-from rrpolicy.options import FORMAT_PLUGIN, NO_VERIFY
+from rrpolicy.estimate.default_level import LEVEL
+from rrpolicy.verb_options import FORMAT_PLUGIN, NO_VERIFY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

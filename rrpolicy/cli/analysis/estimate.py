@@ -28,7 +28,7 @@ from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import line
 from rrpolicy.estimate.invert.estimator import ESTIMATORS
 from rrpolicy.estimate.results.flags import MOMENT
-from rrpolicy.options import CompareEstimatesOptions, WhatHoldsOptions
+from rrpolicy.verb_options import CompareEstimatesOptions, WhatHoldsOptions
 
 if TYPE_CHECKING:
     from rrpolicy.estimate.association.association import Association

@@ -15,7 +15,7 @@ from rrpolicy.cli.text.notices import UNVERIFIED
 from rrpolicy.errors import PolicyError, Problem
 from rrpolicy.escaping.printable import command_line, line, visible_lines
 from rrpolicy.exports.programs.program_export import PROGRAMS
-from rrpolicy.options import ArchiveOptions, ExportOptions, RunTestsOptions, SqlOptions, to_path
+from rrpolicy.verb_options import ArchiveOptions, ExportOptions, RunTestsOptions, SqlOptions, to_path
 
 
 @with_options

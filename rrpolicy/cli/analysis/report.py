@@ -14,7 +14,7 @@ from rrpolicy.cli.terminal import print_json
 from rrpolicy.cli.text.notices import UNVERIFIED, notices
 from rrpolicy.compliance.evidence import regime_names
 from rrpolicy.escaping.printable import line
-from rrpolicy.options import EvidenceOptions, RenderOptions
+from rrpolicy.verb_options import EvidenceOptions, RenderOptions
 
 
 @with_options

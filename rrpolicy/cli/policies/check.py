@@ -11,7 +11,7 @@ from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
 from rrpolicy.cli.quick_check import check_all
 from rrpolicy.cli.text.output import output_request
-from rrpolicy.options import CheckOptions
+from rrpolicy.verb_options import CheckOptions
 
 
 @with_options

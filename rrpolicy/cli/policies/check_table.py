@@ -10,7 +10,7 @@ from rrpolicy import api
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
 from rrpolicy.cli.text.output import output_request, report_outcome
-from rrpolicy.options import CheckTableOptions
+from rrpolicy.verb_options import CheckTableOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject
@@ -76,7 +76,5 @@ def _lines(found: TableCheck) -> list[str]:
     text += lines(found.risks)
     text += [f"note: {remark}" for remark in found.remarks]
     if not any(finding.verdict for finding in found.findings):
-        text.append(
-            "next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status shows whether they are met"
-        )
+        text.append("next: state thresholds, such as --k 5 --l 3 --kind entropy, and the exit status shows the verdict")
     return text

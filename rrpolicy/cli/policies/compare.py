@@ -11,7 +11,7 @@ from rrpolicy import api
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import After, AsJson, with_options
 from rrpolicy.cli.text.output import FLAG, output_request, show
-from rrpolicy.options import CompareOptions
+from rrpolicy.verb_options import CompareOptions
 
 
 @with_options

@@ -12,8 +12,8 @@ from rrpolicy import api
 from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line
-from rrpolicy.options import InitOptions
 from rrpolicy.serialization import plain
+from rrpolicy.verb_options import InitOptions
 
 NEXT = "next: edit the roles, fill in what the draft leaves open, then `rrpolicy check` the file that you wrote"
 

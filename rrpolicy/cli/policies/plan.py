@@ -13,7 +13,7 @@ from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Protect, Quiet
 from rrpolicy.cli.text.output import output_request, show
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import command_line
-from rrpolicy.options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
+from rrpolicy.verb_options import SOURCE, PathLike, PlanOptions, PreviewOptions, shared
 from rrpolicy.wording import NOT_MET
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rrpolicy import api
 from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, with_options
 from rrpolicy.cli.text.output import output_request, report_outcome
-from rrpolicy.options import RunTestsOptions
+from rrpolicy.verb_options import RunTestsOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject

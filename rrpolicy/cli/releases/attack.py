@@ -13,7 +13,7 @@ from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import Also, AsJson, OutputForm, Quiet, with_options
 from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.numbers import grouped_number, percent
-from rrpolicy.options import AttackOptions
+from rrpolicy.verb_options import AttackOptions
 
 if TYPE_CHECKING:
     from rrpolicy.attacks.result import AttackReport, AttackResult

@@ -13,7 +13,7 @@ from rrpolicy.cli.main import file_argument
 from rrpolicy.cli.options import with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import command_line, line
-from rrpolicy.options import CollectOptions, OpenQuestionnaireOptions
+from rrpolicy.verb_options import CollectOptions, OpenQuestionnaireOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

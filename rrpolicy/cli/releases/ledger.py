@@ -12,7 +12,7 @@ from rrpolicy import api
 from rrpolicy.cli.options import PrintJson, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.escaping.printable import line, lines
-from rrpolicy.options import (
+from rrpolicy.verb_options import (
     AddToLedgerOptions,
     InitLedgerOptions,
     InventoryOptions,

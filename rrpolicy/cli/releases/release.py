@@ -14,8 +14,8 @@ from rrpolicy.cli.options import After, Protect, with_options
 from rrpolicy.cli.terminal import print_json
 from rrpolicy.errors import RequirementError
 from rrpolicy.escaping.printable import command_line, line, shortest_path
-from rrpolicy.options import PreviewOptions, ReleaseOptions, shared
 from rrpolicy.policy.folder.root import counts_uri, split_counts_uri
+from rrpolicy.verb_options import PreviewOptions, ReleaseOptions, shared
 
 if TYPE_CHECKING:
     from rrpolicy.bundle.release_request import WrittenBundle

@@ -10,7 +10,7 @@ import typer
 from rrpolicy import api
 from rrpolicy.cli.options import with_options
 from rrpolicy.escaping.printable import command_line, line
-from rrpolicy.options import SignOptions
+from rrpolicy.verb_options import SignOptions
 
 
 @with_options

@@ -13,7 +13,7 @@ from rrpolicy.ci_reports.formats import Output
 from rrpolicy.cli.options import After, Also, AsJson, OutputForm, Quiet, with_options
 from rrpolicy.cli.text.output import output_request, report_outcome
 from rrpolicy.escaping.printable import quoted_list
-from rrpolicy.options import VerifyOptions
+from rrpolicy.verb_options import VerifyOptions
 
 if TYPE_CHECKING:
     from rrpolicy.ci_reports.outcome import OutcomeSubject

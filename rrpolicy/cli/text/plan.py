@@ -120,9 +120,12 @@ def _protection_panel(outlook: PlanResult) -> ProtectionPanel | None:
 
 def _records_per_person(outlook: PlanResult) -> str:
     """Return the number of records per person, as far as the table was tested for it."""
-    most, tested = outlook.plan.policy.source.max_records, outlook.assessment.tested
+    source, tested = outlook.plan.policy.source, outlook.assessment.tested
+    most, whole = source.max_records, outlook.assessment.selected_from
     if outlook.assessment.of_rows:
         return f". {ROWS_NOTE}"
+    if whole is not None:
+        return f", one a person: the {source.one_record_per_unit}, selected from {whole:,} records"
     if most > 1:
         return f", at most {most:,} a person" + ("" if tested else ", which was not tested")
     return ", one a person" if tested else f". {UNTESTED_UNITS_NOTE}"
@@ -308,7 +311,9 @@ def _achieved_text(finding: Finding) -> str:
     return "; ".join(rows) or measure_text(finding.achieved)
 
 
-def _finding_lines(finding: Finding, stated: RequirementStatement, explained: set[str] | None, whom: str) -> list[str]:
+def _finding_lines(
+    finding: Finding, stated: RequirementStatement, explained: set[str] | None, whom: str = "people"
+) -> list[str]:
     """Return a finding on `whom`, people or records.
 
     `explained` are the terms that were explained above, and gains its own; None explains none.

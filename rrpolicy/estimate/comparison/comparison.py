@@ -24,7 +24,6 @@ from msgspec import Struct
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.comparison.combined_intervals import (
     combined_interval,
     distances,
@@ -33,6 +32,7 @@ from rrpolicy.estimate.comparison.combined_intervals import (
     refuse_spread,
     variance,
 )
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.results.chart_layout import PlottedQuantity
 from rrpolicy.estimate.results.flags import UNFLAGGED
 from rrpolicy.estimate.results.intervals import Ends, p_values, quantile

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, implicit_null_exclusions, narrow_condition, read, split
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.expression import And, ColumnComparison, Expression, Member, Not, Null
 from rrpolicy.numbers import fixed_number
 

@@ -10,11 +10,11 @@ from msgspec import Struct
 
 from rrpolicy.canonical_json import Value
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import split
 from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.missing import note_on_count, notes_on_condition
 from rrpolicy.estimate.counts.scan import count, extremes
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.expression import ColumnComparison, Expression, Null, columns_of, evaluate, leaves_of
 from rrpolicy.estimate.query.aggregate import EXTREMES, Aggregate, query_error
 from rrpolicy.estimate.query.join import Given, join_tables, own_table

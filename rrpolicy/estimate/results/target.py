@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.numbers import plain_number
 
 Target: TypeAlias = Literal["table", "population"]
@@ -62,7 +62,7 @@ def check_target(target: str, level: float, max_records: int = 1) -> None:
         refuse_repeated_units(max_records)
     if not 0 < level < 1:
         raise PolicyError(
-            Problem("RR271", f"the level {level} is not a probability", expected=f"such as {plain_number(LEVEL)}")
+            Problem("RR271", f"the level {level} is not between 0 and 1", expected=f"such as {plain_number(LEVEL)}")
         )
 
 

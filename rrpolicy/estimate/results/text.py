@@ -107,10 +107,10 @@ def kind_of_ends(found: Result) -> str:
     """Return the meaning of a plot's marks and bars, in words."""
     of = "this table" if found.target == "table" else "the population"
     if is_spread(found):
-        ends = "bounds that are certain, not intervals" if has_certain_bounds(found) else "no intervals"
+        ends = "certain bounds, not intervals" if has_certain_bounds(found) else "no intervals"
         return f"Spread evenly inside released groups (biased); {ends}, of {of}"
     if found.exact:
-        return f"As released, with bounds that are certain, of {of}" if is_labelled_count(found) else f"Exact, of {of}"
+        return f"As released, with certain bounds, of {of}" if is_labelled_count(found) else f"Exact, of {of}"
     has_ends = any(np.isfinite(m.ends(found.level, found.target)).any() for m in found.quantities)
     return f"Estimates {f'with {_percent(found)}' if has_ends else 'without'} intervals, of {of}"
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from rrpolicy.canonical_json import Json
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import Grouping
 from rrpolicy.estimate.counts.overlap import LabelOverlap, notes_on_overlaps
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.expression import Expression
 from rrpolicy.estimate.results.quantities import EstimatedQuantity, ResultColumn, concatenate_quantities, key_columns
 from rrpolicy.estimate.results.result import Result

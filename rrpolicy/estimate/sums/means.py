@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Where, read
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.results.estimates import Estimates, assemble
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.results.target import Target, check_target

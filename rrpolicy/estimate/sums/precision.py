@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import Struct
 
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.results.intervals import quantile
 from rrpolicy.estimate.weights.base import AxisWeights, IdentityWeights, MatrixWeights, RetentionWeights
 from rrpolicy.estimate.weights.sets import SetWeights

@@ -31,10 +31,10 @@ import numpy as np
 from rrpolicy.canonical_json import Value
 from rrpolicy.counts import Array
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, split
 from rrpolicy.estimate.counts.grouping import Grouping, ungrouped_condition_axes
 from rrpolicy.estimate.counts.scan import count
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.results.target import refuse_repeated_units
 from rrpolicy.estimate.weights.recode import refuse_biased
 from rrpolicy.safe_io.atomic_write import write_new

@@ -20,7 +20,6 @@ from msgspec import Struct
 from rrpolicy.canonical_json import Json, Value
 from rrpolicy.counts import Array, Ints
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
 from rrpolicy.estimate.counts.condition import Condition, Where, read, split
 from rrpolicy.estimate.counts.grouping import (
     CELLS,
@@ -33,6 +32,7 @@ from rrpolicy.estimate.counts.grouping import (
 from rrpolicy.estimate.counts.missing import notes_on_condition
 from rrpolicy.estimate.counts.overlap import LabelOverlap
 from rrpolicy.estimate.counts.scan import Number, count
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.estimate.expression import columns_of
 from rrpolicy.estimate.results.estimates import Estimates, Inference, assemble
 from rrpolicy.estimate.results.flags import AS_RELEASED

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from rrpolicy.errors import PolicyError, Problem
-from rrpolicy.estimate import LEVEL
+from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.numbers import plain_number
 
 if TYPE_CHECKING:

@@ -48,11 +48,16 @@ def build_statements(policy: Policy, dialect: str, table: str) -> SqlStatements:
     The parts of the table's name have dots between: `survey.people`.
 
     Raises:
-        PolicyError: RR250 if the dialect is unknown; RR590 with every column that cannot be recoded in it; RR591 if the
-            name of the table, or of a column, cannot be written in it.
+        PolicyError: RR246 if one record of each unit is read; RR250 if the dialect is unknown; RR590 with every column
+            that cannot be recoded in it; RR591 if the name of the table, or of a column, cannot be written in it.
     """
     if dialect not in DIALECTS:
         raise PolicyError(Problem("RR250", f"there is no dialect '{dialect}'", expected=", ".join(DIALECTS)))
+    if policy.selection is not None:
+        message = "the statements count every record, and the policy reads one of each unit"
+        hint = "count a view that holds one record of each unit, without `one_record_per_unit`"
+        place = policy.place("source.one_record_per_unit")
+        raise PolicyError(Problem("RR246", message, place, "a policy that reads every record", hint))
     engine, source = DIALECTS[dialect], _table_sql(table, dialect)
     names = {a.name.lower() for a in policy.released} | {a.release_as.lower() for a in policy.released}
     multiplicity = next(n for n in ("n", "records", *(f"n{i}" for i in range(len(names) + 1))) if n not in names)

@@ -101,7 +101,7 @@ def _setting_statements(side: DiffInput) -> dict[str, _KeyStatement]:
         "source.uri": split_counts_uri(source.uri)[1],
         **{f"source.{name}": getattr(source, name) for name in ("table", "multiplicity", "min_rows", "missing")},
         "source.unit": ROW_UNIT if policy.of_rows else policy.unit,
-        **{f"source.{name}": getattr(source, name) for name in ("max_records", "other_columns")},
+        **{f"source.{name}": getattr(source, name) for name in ("max_records", "one_record_per_unit", "other_columns")},
         **{f"source.csv.{name}": getattr(source.csv, name) for name in field_names(type(source.csv))},
         **{f"mechanism.{name}": getattr(policy.mechanism, name) for name in ("plan_on", "plan_on_table")},
         **{f"reference.{name}": getattr(policy.reference, name, None) for name in ("uri", "table")},

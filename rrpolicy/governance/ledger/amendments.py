@@ -96,7 +96,7 @@ def add_budget(ledger: Path, policy: Policy, reason: str, by: str) -> str:
 
 def _refuse_empty_text(reason: str, by: str) -> None:
     if not reason.strip() or not by.strip():
-        raise PolicyError(Problem("RR250", "the reason or the name is empty", expected="why, and who decided it"))
+        raise PolicyError(Problem("RR250", "`reason` and `by` must not be empty", expected="why, and who decided it"))
 
 
 def joint_budget(policy: Policy) -> tuple[str | None, tuple[Mapping[str, Json], ...]]:

@@ -34,6 +34,7 @@ from rrpolicy.planning.assess import requirement_text
 from rrpolicy.planning.ledger_account import BudgetCheck, CompositionEntry, composition_text, shortened_list
 from rrpolicy.policy.identity import entry_identities
 from rrpolicy.privacy.models import pk_anonymity
+from rrpolicy.wording import NOT_MET
 
 if TYPE_CHECKING:
     from rrpolicy.channels.base import Axis
@@ -301,7 +302,7 @@ def _with_problems(weighed: BudgetCheck, policy: Policy, terms: Sequence[_Term])
             message = f"{what} has no guarantee for all releases together {said}: {each.unruled}"
             unruled.append(Problem("RR442", message, place, "releases that a rule composes", UNRULED))
         elif each.finding is not None and each.finding.verdict is not Verdict.SATISFIED:
-            message = f"{what} is not met {said}: {composition_text(each)}; {weighed.rule}"
+            message = f"{what} is {NOT_MET} {said}: {composition_text(each)}; {weighed.rule}"
             over.append(Problem("RR441", message, term.place or place, hint=EARLIER if each.promised_by else HINT))
     if unruled and reason is not None:
         return replace(weighed, uncomposed=reason, problems=(*weighed.problems, *over))

@@ -330,7 +330,7 @@ def _syntax_problem(error: Exception, lines: list[str], shown: str) -> Problem:
     if day is not None:
         expected = "a day that the calendar has, as YYYY-MM-DD, such as 2027-01-31"
         hint = "four digits of the year, two of the month, two of the day; no quotes"
-        return Problem("RR202", f"{day} is not a day", place, expected, hint)
+        return Problem("RR202", f"{day} is not a calendar date", place, expected, hint)
     key = re.match(r"""\s*([^\s"'=\[\]{}#][^"=\[\]{}#]*?)\s*=""", place.text)
     if key is not None and not re.fullmatch(r"[A-Za-z0-9_.-]+", key[1]):
         hint = f'a key with other characters than A to z, digits, - and _ needs quotes: "{key[1]}" = …'

@@ -138,7 +138,8 @@ class ClassModel(Generic[Options]):
         options: see `PrivacyModel`; with `limit`, and with `sensitive` if values are protected.
         reference: source of the formulas.
         words: wording of the limited number, if all options have the same; else `wording` returns them.
-        asks: the option that a caller's threshold of that name sets, such as `k`; empty if it has no such option.
+        asks: the option that a caller's threshold of that name sets, such as `k`; empty if it has no such option. The
+            threshold is a line of `ClassLimits` in `rrpolicy/verb_options.py`.
         kind: the option that is part of a finding's name, such as `l-diversity/entropy`; empty if no option is.
         called: option -> the name of a caller's threshold where that differs.
         counted: for options that need a population: whether its people must be counted, so that no estimate decides.

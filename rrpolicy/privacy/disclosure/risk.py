@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rrpolicy.privacy.evidence import Evidence
 
 OTHER_VALUES = "the others"
-SUBGROUP = "people whom the entry covers; it is met for an empty subgroup"
+SUBGROUP = "people whom the entry covers; an empty subgroup has none"
 PEOPLE_OVER = "people whose risk exceeds the limit of their value of this attribute"
 BINS = 20
 FAR = 4

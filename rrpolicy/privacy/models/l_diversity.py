@@ -71,7 +71,7 @@ MEANINGS = {
     "many times",
     DiversityKind.ENTROPY: "e^entropy of the class with the least: so many equally frequent values have the same "
     "entropy",
-    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: it is met for every greater c",
+    DiversityKind.RECURSIVE: "r_1/(r_l + … + r_m) of the class where it is largest: every greater c is achieved, too",
 }
 
 

@@ -25,7 +25,7 @@ class Pinned(Struct, frozen=True):
     Attributes:
         pattern: the path or glob as given, absolute.
         state: for each file its path as found, its real path, device, inode, size in bytes and mtime in ns.
-        beside: suffixes of files that change the table when they appear or change (a database's write-ahead log).
+        companions: suffixes of files that change the table when they appear or change (a database's write-ahead log).
     """
 
     pattern: str

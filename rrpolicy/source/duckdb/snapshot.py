@@ -17,11 +17,13 @@ from rrpolicy.engine.arrays import typed_array
 from rrpolicy.engine.column_types import MOMENTS, StoredColumn, TypeFamily
 from rrpolicy.engine.errors import engine_errors
 from rrpolicy.engine.quoting import double_bits_sql, doubles_from_sortable, identifier, sortable_integer_sql
+from rrpolicy.errors import DataError, Problem
 from rrpolicy.frozen import replace
-from rrpolicy.policy.model import Attribute, Reading
+from rrpolicy.policy.model import Attribute, Reading, Selection
 from rrpolicy.source.duckdb.counts_table import MULTIPLICITY_COLUMN, read_counts_relation
 from rrpolicy.source.duckdb.encoding import AttributeEncoding, encode, grouping_encoding, released_column_type
 from rrpolicy.source.duckdb.packing import PackedCodes, pack
+from rrpolicy.source.duckdb.selection import select_records
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.units import Units
 
@@ -152,6 +154,7 @@ class TableSnapshot:
         scratch: the folder of sorted rows; the caller wipes it.
         rows_of_counts: for a table of distinct rows with counts, the number of rows of its source, whose last column
             `MULTIPLICITY` has the number of records that each represents; None for a table of records.
+        selected_from: the number of the table's records, of which one of each unit was selected; None if all are read.
     """
 
     name: str
@@ -162,6 +165,7 @@ class TableSnapshot:
     connection: duckdb.DuckDBPyConnection
     scratch: Path
     rows_of_counts: int | None = None
+    selected_from: int | None = None
     _often: dict[str, bool] = field(default_factory=dict, repr=False)
     _kept: dict[tuple[tuple[Attribute, ...], tuple[str, ...], str], RowCache] = field(default_factory=dict, repr=False)
 
@@ -387,7 +391,21 @@ def open_records_or_counts(  # noqa: PLR0917 each is another thing
     if reading.multiplicity is not None:
         counts = read_counts_relation(connection, name, source, columns, reading.multiplicity)
         source, columns, rows, count = counts.source, counts.columns, counts.rows, counts.records
-    return TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
+    opened = TableSnapshot(name, source, {c.name: c for c in columns}, count, pinned, connection, scratch, rows)
+    return opened if reading.selection is None else one_record_of_each(opened, reading.selection)
+
+
+def one_record_of_each(opened: TableSnapshot, selection: Selection) -> TableSnapshot:
+    """Return the snapshot of the selected records, which the engine keeps as a table.
+
+    Raises DataError: RR311 or RR325 if a column is missing, RR330 if the records of units cannot be ordered.
+    """
+    if opened.rows_of_counts is not None:
+        message = f"{opened.name}: a table of counts does not tell which rows are of one unit"
+        raise DataError(Problem("RR330", message, expected="a table of records"))
+    with engine_errors(opened.name):
+        source, count = select_records(opened.connection, opened.name, opened.source, opened.stored, selection)
+    return replace(opened, source=source, count=count, selected_from=opened.count)
 
 
 class _StatementParts(Struct, frozen=True):

@@ -235,7 +235,7 @@ def confine_to_files(connection: duckdb.DuckDBPyConnection, scratch: Path, files
 
 def _split_scheme(uri: str) -> tuple[str, str]:
     scheme, colon, path = uri.partition(":")
-    return (scheme, path) if colon and scheme in {"parquet", "csv", "duckdb"} else ("", uri)
+    return (scheme, path) if colon and scheme in {PARQUET[0], CSV[0], DATABASE[0]} else ("", uri)
 
 
 def _file_ending(path: str) -> str:

@@ -191,7 +191,7 @@ def test_a_weight_in_bins_counts_by_its_labels(released_once):
     [
         ({"sex": {"F": 10}}, "differ in 'M'"),
         ({"sex": {"F": 10, "M": 5, "X": 1}}, "differ in 'X'"),
-        ({"sex": {"F": 10, "M": -1}}, "no numbers of people"),
+        ({"sex": {"F": 10, "M": -1}}, "not numbers of people"),
         ({"sex": {"F": 10, "M": 5}, "ill": {"no": 10, "yes": 6}}, "populations of different sizes: sex 15, ill 16"),
     ],
 )

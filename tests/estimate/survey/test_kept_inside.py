@@ -311,4 +311,4 @@ def test_clusters_of_one_record_within_strata_are_a_point_that_needs_judgement(t
     table.write_text("\n".join(["sex,ill,stratum,cluster", *rows, ""]))
 
     told = [str(remark) for remark in rrpolicy.plan(policy).plan.remarks]
-    assert [text for text in told if "each of 80 records is its own cluster" in text]
+    assert [text for text in told if "each of 80 records is a separate cluster" in text]

@@ -174,6 +174,7 @@ name = "y"
 version = "1.0.1"
 [source]
 uri = "other.csv"
+one_record_per_unit = "first by hours"
 [attributes]
 person_id = { role = "identifier" }
 household_id = { role = "excluded" }

@@ -136,7 +136,7 @@ def test_packs_are_listed_with_their_sources(capsys):
     assert main(["init", "packs"]) == 0
     printed = capsys.readouterr().out
     assert "EMA/90915/2016" in printed
-    asked = "asks: identity-disclosure (threshold 9/100); release_model one of public; states owner, purpose, "
+    asked = "requires: identity-disclosure (threshold 9/100); release_model one of public; states owner, purpose, "
     assert asked in printed
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate({**document, "packs": [{"name": "ema-0070"}]}, SCHEMA)

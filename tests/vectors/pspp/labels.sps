@@ -1,6 +1,6 @@
 * Encoding: UTF-8.
 * Reads data.csv of a release of rrpolicy: categories are numbered in the order of their domain.
-* Run it in the folder of the file. Plain counts of randomised variables are biased: README.md says more.
+* Run it in the folder of the file. Plain counts of randomised variables are biased: see README.md.
 GET DATA /TYPE=TXT /FILE='data.csv' /ENCODING='UTF8' /ARRANGEMENT=DELIMITED /DELCASE=LINE
   /FIRSTCASE=2 /DELIMITERS=',' /QUALIFIER='"'
   /VARIABLES=
@@ -136,7 +136,7 @@ VARIABLE LEVEL nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn_2 
 RENAME VARIABLES (v10 = age).
 FORMATS age (F12.2).
 VARIABLE LABELS age
-    'age: as it is'.
+    'age: unchanged'.
 VARIABLE LEVEL age (SCALE).
 RECODE v11
   ('true' = 1)
@@ -147,12 +147,12 @@ VALUE LABELS left
   2 'false'.
 FORMATS left (F8.0).
 VARIABLE LABELS left
-    'left: as it is'.
+    'left: unchanged'.
 VARIABLE LEVEL left (NOMINAL).
 IF (SUBSTR(v12, 1, 1) = "'") v12 = SUBSTR(v12, 2).
 RENAME VARIABLES (v12 = note).
 VARIABLE LABELS note
-    'note: as it is'.
+    'note: unchanged'.
 VARIABLE LEVEL note (NOMINAL).
 EXECUTE.
 ADD FILES /FILE=*
