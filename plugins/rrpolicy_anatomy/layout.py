@@ -78,10 +78,6 @@ def _attribute_problems(policy: Policy) -> Iterator[Problem]:
     if not sensitive:
         hint = "give an attribute the role sensitive, or choose another mechanism"
         yield Problem("RR298", "no attribute is sensitive", policy.place("mechanism"), hint=hint)
-    for attribute in sensitive:
-        if not attribute.categorical:
-            message = f"'{attribute.name}' has no list of values, by which groups could be made"
-            yield Problem("RR298", message, attribute.place, hint="give it a domain, or bins if it is a number")
     for attribute in sensitive[MAX_SENSITIVE:]:
         yield Problem(
             "RR298",

@@ -86,27 +86,21 @@ def read_hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> tup
 def _hidden_groups(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[tuple[Attribute, ...]]:
     seen: set[str] = set()
     for attribute in policy.with_role(Role.SENSITIVE):
-        if attribute.name in seen or not attribute.categorical:
+        if attribute.name in seen:
             continue
         names = next((set(group) for group in options.together if attribute.name in group), {attribute.name})
-        group = tuple(a for a in policy.with_role(Role.SENSITIVE) if a.name in names and a.categorical)
+        group = tuple(a for a in policy.with_role(Role.SENSITIVE) if a.name in names)
         seen |= {a.name for a in group}
         yield group
 
 
 def _attribute_problems(policy: Policy) -> Iterator[Problem]:
-    """Yield why there is no attribute to hide, or no values to hide it among."""
-    sensitive = policy.with_role(Role.SENSITIVE)
-    if not sensitive:
+    """Yield why there is no attribute to hide."""
+    if not policy.with_role(Role.SENSITIVE):
         hint = "give an attribute the role sensitive, or choose another mechanism"
         yield Problem(
             "RR296", "no attribute is sensitive: there is nothing to hide", policy.place("mechanism"), hint=hint
         )
-    for attribute in sensitive:
-        if not attribute.categorical:
-            message = f"'{attribute.name}' has no list of values to draw others from"
-            hint = "give it a domain, or bins if it is a number"
-            yield Problem("RR296", message, attribute.place, hint=hint)
 
 
 def _joint_group_problems(options: SensitiveAdditionOptions, policy: Policy) -> Iterator[Problem]:

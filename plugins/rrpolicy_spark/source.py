@@ -57,7 +57,7 @@ class ParquetSource:
         shown = f"'{PurePosixPath(path).name}'"
         if not _ADDRESS.match(path):
             if not Path(path).exists():
-                hint = "a relative path after `spark-parquet:` starts at the policy's folder"
+                hint = "a relative path starts at the policy's folder; on the command line, at the working folder"
                 raise DataError(Problem("RR300", f"{shown}: no such folder", hint=hint))
             refuse_versioned_folder(path, shown)
             path = Path(path).absolute().as_uri()

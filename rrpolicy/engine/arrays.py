@@ -39,7 +39,7 @@ def text_array(values: Collection[str | None]) -> pa.Array:
 
     encoded = [b"" if value is None else value.encode() for value in values]
     ends = np.cumsum([0, *map(len, encoded)])
-    if ends[-1] > np.iinfo(np.int32).max:
+    if ends[-1] > np.iinfo(np.int32).max:  # pragma: no cover - two gigabytes of text
         return pa.array(values, pa.string())
     known = _bitmap_buffer(np.array([value is not None for value in values], np.bool_))
     buffers = [known, pa.py_buffer(ends.astype(np.int32)), pa.py_buffer(b"".join(encoded))]

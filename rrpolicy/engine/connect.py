@@ -52,9 +52,9 @@ def batches(
     """Return a query's rows as a stream of batches."""
     relation = connection.sql(query, params=parameters or None)
     rows = 1 << 17
-    if hasattr(relation, "to_arrow_reader"):
-        return relation.to_arrow_reader(rows)
-    return relation.fetch_arrow_reader(rows)
+    if not hasattr(relation, "to_arrow_reader"):  # pragma: no cover - an older DuckDB
+        return relation.fetch_arrow_reader(rows)
+    return relation.to_arrow_reader(rows)
 
 
 def query_integer(connection: duckdb.DuckDBPyConnection, query: str, parameters: list[Any] | None = None) -> int:

@@ -37,14 +37,11 @@ def appear(made: Path, path: Path) -> None:
     """
     try:
         os.link(made, path, follow_symlinks=False)
-    except FileExistsError:
-        refuse_existing(path)
-        raise
     except OSError as error:
+        refuse_existing(path)
         if error.errno not in _NO_LINKS:
             raise
-        refuse_existing(path)  # a file system without links: the check and the renaming are two steps
-        made.replace(path)
+        made.replace(path)  # a file system without links: the check and the renaming are two steps
         return
     made.unlink()
 

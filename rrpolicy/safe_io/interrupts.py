@@ -78,7 +78,7 @@ def cleanup_on_exit(
     """
     entry = _CleanupItem(path, stays, kept, remove)
     _cleanup_items.append(entry)
-    if _cleanup_begun.is_set():
+    if _cleanup_begun.is_set():  # pragma: no cover - the other thread is about to end the process
         _block_main_thread()
     try:
         yield

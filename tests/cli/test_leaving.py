@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import random
+import shutil
 import signal
 import stat
 import subprocess
@@ -13,7 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from rrpolicy.safe_io.tempdirs import scratch_folder
+from rrpolicy.errors import RefusedError
+from rrpolicy.safe_io.interrupts import remove_folder
+from rrpolicy.safe_io.tempdirs import locked_directory, remove_stale, scratch_folder
 from rrpolicy.testing import policy_text
 
 CANARY = "CANARY-of-a-row"
@@ -213,6 +218,95 @@ def test_commands_without_scratch_leave_with_the_same_status(place, sent):
     process = started(place, "check", "policy.toml", at=(sent, 1))
     _, errors = process.communicate()
     assert process.returncode == 128 + sent, errors
+
+
+def test_what_is_finished_stays_and_is_named(place):
+    """A signal comes between the end of a file and the end of the program."""
+    program = (
+        "import os, signal, sys, time\n"
+        "from pathlib import Path\n"
+        "from rrpolicy.safe_io.interrupts import cleanup_on_exit, install_signal_handlers\n"
+        "install_signal_handlers()\n"
+        "done, begun = Path('done'), Path('begun')\n"
+        "with cleanup_on_exit(done, done.exists, 'done was released'), cleanup_on_exit(begun):\n"
+        "    done.touch(), begun.touch()\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    time.sleep(60)\n"
+    )
+    run = subprocess.run([sys.executable, "-c", program], cwd=place, capture_output=True, text=True, check=False)
+
+    assert (run.returncode, run.stderr) == (143, "rrpolicy: interrupted; done was released\n")
+    assert (place / "done").exists()
+    assert not (place / "begun").exists()
+
+
+def removed(folder):
+    folder.rmdir()
+
+
+def exchanged(folder):
+    folder.rmdir()
+    folder.mkdir(mode=0o700)
+
+
+@pytest.mark.parametrize(
+    ("moment", "change"), [("open", removed), ("flock", removed), ("flock", exchanged)], ids=["open", "lock", "same"]
+)
+def test_a_folder_that_another_run_removes_at_once_is_made_again(tmp_path, monkeypatch, moment, change):
+    module = {"open": os, "flock": fcntl}[moment]
+    original, found = getattr(module, moment), []
+
+    def late(what, *more, **options):
+        if not found and (moment == "flock" or str(what).startswith(str(tmp_path / "run-"))):
+            found.extend(tmp_path.iterdir())
+            change(found[0])
+        return original(what, *more, **options)
+
+    monkeypatch.setattr(module, moment, late)
+    with locked_directory(tmp_path, "run-") as folder:
+        assert folder != found[0]
+        assert folder.is_dir()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_locked_is_none(tmp_path, monkeypatch):
+    def broken(*_):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(fcntl, "flock", broken)
+    with pytest.raises(OSError, match="Input/output error"), locked_directory(tmp_path, "run-"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_user_is_not_swept(tmp_path, monkeypatch):
+    folder = tmp_path / f"run-{'0' * 16}"
+    folder.mkdir()
+    own = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: own + 1)
+    assert remove_stale(tmp_path, "run-") == ()
+    monkeypatch.undo()
+    assert remove_stale(tmp_path, "run-") == (folder.name,)
+    assert not folder.exists()
+
+
+def test_a_scratch_folder_that_cannot_be_made_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("RRPOLICY_SCRATCH", str(tmp_path / "file"))
+    with (
+        pytest.raises(RefusedError, match="RR421: no scratch folder can be made in .*: not a directory"),
+        scratch_folder(),
+    ):
+        pass
+
+
+def test_a_folder_that_does_not_go_away_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("rrpolicy.safe_io.interrupts._PASSES", 2)
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
+    folder = tmp_path / f"run-{'01' * 8}"
+    folder.mkdir()
+    remove_folder(folder)
+    assert [path.name for path in tmp_path.iterdir()] == [f"run-{'10' * 8}"]
 
 
 def test_a_scratch_folder_of_somebody_else_is_refused(place):

@@ -142,6 +142,33 @@ def test_an_interrupt_exits_130_with_a_line(pretend, capsys):
     assert "interrupted" in capsys.readouterr().err
 
 
+def test_the_program_ends_at_once_with_its_status_and_has_the_exit_functions_run():
+    code = (
+        "import atexit, sys\n"
+        "sys.argv[1:] = ['check', 'nowhere.toml']\n"
+        "atexit.register(print, 'of a plugin')\n"
+        "from rrpolicy.cli.main import run\n"
+        "try:\n"
+        "    run()\n"
+        "finally:\n"
+        "    print('of the interpreter')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "of a plugin\n")
+    assert "RR200" in done.stderr
+
+
+def test_a_locale_without_utf_8_is_left(tmp_path):
+    environment = {**os.environ, "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [*RUN, "check", "nowhere-é.toml"], capture_output=True, check=False, cwd=tmp_path, env=environment
+    )
+
+    assert done.returncode == 2
+    assert "nowhere-é.toml" in done.stderr.decode()
+
+
 def test_a_reader_that_goes_away_is_no_error():
     code = (
         "import sys, types\n"

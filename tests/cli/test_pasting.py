@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import subprocess
@@ -143,6 +144,23 @@ def test_without_links_a_file_appears_all_the_same(tmp_path, monkeypatch):
     with pytest.raises(RefusedError, match="RR402"):
         appear(tmp_path / "made", tmp_path / "plan")
     assert (tmp_path / "plan").read_text() == "new"
+
+
+def test_a_file_that_cannot_get_its_name_leaves_nothing(tmp_path, monkeypatch):
+    from rrpolicy.errors import RefusedError
+    from rrpolicy.safe_io.atomic_write import write_new, write_new_file
+
+    def refused(*_, **__):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "link", refused)
+    with pytest.raises(RefusedError, match="RR407"):
+        write_new_file(tmp_path / "plan", b"new")
+    assert list(tmp_path.iterdir()) == []
+
+    (tmp_path / "file").touch()
+    with pytest.raises(RefusedError, match="RR407"):
+        write_new(tmp_path / "file" / "folder", {"plan": lambda path: path.write_text("new")})
 
 
 def test_a_table_beside_the_policies_folder_is_named_without_a_step_back(tmp_path, monkeypatch, capsys):

@@ -112,6 +112,15 @@ def test_schema_accepts_the_example_policies(capsys):
         assert found == []
 
 
+def test_the_schema_for_a_policy_knows_its_plugins(tmp_path, capsys):
+    assert main(["export", "schema"]) == 0
+    everything = json.loads(capsys.readouterr().out)
+    assert main(["export", "schema", "--policy", str(ROOT / "policies" / "pram.toml")]) == 0
+    assert json.loads(capsys.readouterr().out) == everything
+    (tmp_path / "policy.toml").write_text((ROOT / "policies" / "pram.toml").read_text().replace("schema = 1", ""))
+    assert main(["export", "schema", "--policy", str(tmp_path / "policy.toml")]) == 2
+
+
 def test_plugins_lists_what_each_offers(capsys):
     assert main(["plugins"]) == 0
     told = capsys.readouterr().out

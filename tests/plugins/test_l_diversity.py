@@ -133,6 +133,16 @@ def test_attributes_that_cannot_make_classes_are_refused(
     assert [(p.code, told in p.message) for p in problems(path)] == [(code, True)]
 
 
+def test_classes_need_a_quasi_identifier(write: Write) -> None:
+    path = write()
+    path.write_text(path.read_text().replace('role = "quasi-identifier"', 'role = "sensitive"'))
+
+    (problem,) = [p for p in problems(path) if p.code == "RR290"]
+
+    assert problem.message == "the policy declares no quasi-identifier"
+    assert problem.place.key == "mechanism"
+
+
 @pytest.mark.parametrize(
     ("change", "told"),
     [

@@ -54,6 +54,16 @@ def test_what_cannot_be_randomised(problems, name, message, hint):
     assert problems(attributes=["sex", name]) == [("RR230", "mechanism.attributes", message, hint)]
 
 
+def test_an_attribute_is_randomised_once(problems):
+    assert [(code, message) for code, _, message, _ in problems(attributes=["sex", "education", "sex"])] == [
+        ("RR230", "'sex' appears twice")
+    ]
+
+
+def test_attributes_together_wait_for_an_observed_domain(problems):
+    assert problems(together=[["sex", "region"]]) == []
+
+
 def test_a_quasi_identifier_without_categories_is_found_by_default(problems):
     assert [(code, message) for code, _, message, _ in problems(attributes=None)] == [
         ("RR230", "'income' has no categories to exchange")

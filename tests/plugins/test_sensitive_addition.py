@@ -124,6 +124,7 @@ def test_sizes_out_of_range_are_refused_with_the_range_and_the_place(write: Writ
             ('name = "sensitive-addition"', 'name = "sensitive-addition"\ntogether = [["disease", "income"]]'),
             ["RR296", "RR296"],
         ),
+        (('name = "sensitive-addition"', 'name = "sensitive-addition"\ntogether = [["income", "income"]]'), ["RR296"]),
         (('kind = "frequency"\nl = 2', 'kind = "entropy"\nl = 2'), ["RR297"]),
         (('sensitive = ["income"]', 'sensitive = ["income"]\nwhere = { income = 1 }'), ["RR228"]),
     ],
@@ -150,6 +151,38 @@ def test_attributes_without_values_or_with_too_few_are_refused(write: Write) -> 
     assert "RR295" in {p.code for p in problems(write(TWO.replace("l = 2", "l = 5")))}
     with pytest.raises(PolicyError):
         check(open_policy(write(TWO, free)))
+
+
+def test_a_policy_without_a_sensitive_attribute_is_refused(write: Write) -> None:
+    found = problems(write(head=POLICY.replace('role = "sensitive"', 'role = "quasi-identifier"')))
+
+    (problem,) = [p for p in found if p.code == "RR296"]
+    assert problem.message == "no attribute is sensitive: there is nothing to hide"
+    assert problem.place is not None
+
+
+def test_an_observed_domain_of_one_value_hides_nothing(write: Write) -> None:
+    head = POLICY.replace("domain = [1, 2, 3, 4]", 'domain = "observed"')
+    path = write(head=head)
+    table = path.with_name("people.csv")
+    rows = [line.rsplit(",", 2) for line in table.read_text().splitlines()[1:]]
+    table.write_text("\n".join(["person_id,sex,disease,income,hours", *(f"{row[0]},1,{row[2]}" for row in rows)]))
+
+    with pytest.raises(PolicyError) as caught:
+        planned(path)
+
+    assert [(p.code, p.message) for p in caught.value.problems] == [
+        ("RR295", "'income' has 1 values: no set hides one of them")
+    ]
+
+
+def test_too_many_combinations_are_not_hidden_as_one(write: Write) -> None:
+    head = POLICY.replace("[1, 2, 3, 4]", str(list(range(20_001))))
+
+    (problem,) = problems(write(TOGETHER, head))
+
+    assert problem.code == "RR296"
+    assert problem.message == "taken together they have 100,005 combinations, more than 100,000"
 
 
 def test_the_plan_has_sets_and_says_both_errors(write: Write) -> None:

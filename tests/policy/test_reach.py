@@ -202,6 +202,9 @@ def test_a_repository_made_to_mislead_tells_nothing(tmp_path, head):
     (tmp_path / ".git" / "HEAD").unlink()
     os.mkfifo(tmp_path / ".git" / "HEAD")
     assert head_commit(tmp_path) is None
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".git").write_text("folder: ../secret")
+    assert head_commit(tmp_path / "tree") is None
 
 
 def test_no_program_of_the_policys_folder_is_started(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rrpolicy.errors import PolicyError
+from rrpolicy.errors import PolicyError, RefusedError
 from rrpolicy.policy.policy_decoding import policy_from_json
 from rrpolicy.testing import policy_text
 
@@ -38,6 +38,15 @@ def test_the_reason_is_kept(load, write, catalogue, keys, reason):
 
     assert policy.attributes["hours"].why_unchanged == reason
     assert policy_from_json(policy.to_json(), catalogue, uri=policy.source.uri) == policy
+
+
+def test_a_resolved_policy_that_is_unknown_is_refused(load, write, catalogue):
+    document = load(write(POLICY % "")).to_json()
+
+    with pytest.raises(RefusedError, match="RR404: a resolved policy of schema 2 is unknown"):
+        policy_from_json({**document, "schema": 2}, catalogue)
+    with pytest.raises(RefusedError, match=r"RR404.*'carved'"):
+        policy_from_json({**document, "release": {**document["release"], "format": "carved"}}, catalogue)
 
 
 @pytest.mark.parametrize(

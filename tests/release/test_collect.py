@@ -146,9 +146,10 @@ def test_files_are_collected_and_analysts_need_nothing_else(
 ) -> None:
     table = tmp_path / f"answers.{form}"
     getattr(frame(village), f"to_{form}")(table, index=False)
-    assert (
-        main(["collect", str(village / "plan.json"), str(table), "--out", str(tmp_path / "b"), "--as", "2026-11"]) == 0
-    )
+    call = ["collect", str(village / "plan.json"), str(table), "--as", "2026-11", "--out"]
+    assert main([*call, str(tmp_path / "c"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["bundle"] == str(tmp_path / "c")
+    assert main([*call, str(tmp_path / "b")]) == 0
     told = capsys.readouterr().out
     assert "there is no original, and no key" in told
     commands = re.findall(r"rrpolicy (verify|estimate) (.*)", told)
@@ -300,7 +301,7 @@ def test_no_table_of_randomised_records_is_implausible_more_often_than_said(monk
         assert chance <= Fraction(2, 10)
 
 
-def test_cells_that_no_answer_becomes_are_told() -> None:
+def test_cells_that_no_answer_becomes_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two attributes on one axis: both are released as they are, or exchanged together."""
     same = Domain("a", ("x", "y")), Domain("b", ("x", "y"))
     columns = category_column("a", ("x", "y")), category_column("b", ("x", "y"))
@@ -312,6 +313,8 @@ def test_cells_that_no_answer_becomes_are_told() -> None:
     assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == [
         "in 'a', 'b', 1 record has a value that no answer can produce"
     ]
+    monkeypatch.setattr(plausibility, "WIDEST", 15)  # a larger matrix is not listed
+    assert list(implausibilities(product, [np.array([5, 1, 4, 5])], 15)) == []
 
 
 def test_the_sql_of_the_bundle_gives_the_same_estimates(village: Path, monkeypatch: pytest.MonkeyPatch) -> None:

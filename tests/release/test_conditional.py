@@ -279,7 +279,9 @@ def test_the_source_is_no_other_table(tmp_path, capsys):
 
 @pytest.mark.parametrize("records", [7, 24, 60, 61])
 def test_another_table_stands_in_with_its_shares_and_the_number_of_records(tmp_path, records):
+    from rrpolicy.frozen import replace
     from rrpolicy.source.tuning_source import ResizedOriginal
+    from rrpolicy.source.units import Units
 
     opened = open_policy(write(tmp_path, ELSEWHERE, []))
     policy: Policy = opened.policy
@@ -294,6 +296,11 @@ def test_another_table_stands_in_with_its_shares_and_the_number_of_records(tmp_p
     assert all(abs(end - share) <= Fraction(1, 2) for end, share in zip(ends.tolist(), expected, strict=True))
     assert (seen.counts("s").dense() == counts.dense().sum(axis=0)).all()
     assert sum(batch.num_rows for batch in seen.rows("a", "s")) == records
+    assert (seen.types, seen.content(), seen.sample("a")) == (table.types, table.content(), table.sample("a"))
+    assert seen.units is None
+    people = replace(table, units=Units({1: 40, 2: 10}, 0))
+    assert ResizedOriginal(people, 30).units == Units({1: 20, 2: 5}, 0)
+    seen.unchanged()
     if records == 60:
         assert (counts.dense() == table.counts("a", "s").dense()).all()
 

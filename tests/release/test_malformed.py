@@ -17,6 +17,7 @@ BROKEN = {
     "twice": b'{"schema": 1, "schema": 1}',
     "not a number": b'{"schema": NaN}',
     "out of reach": b'{"schema": 1e999}',
+    "whole and out of reach": b'{"schema": 1' + b"0" * 308 + b"}",
     "huge": b'{"schema": ' + b"9" * 5000 + b"}",
     "deep": b"[" * 50000,
     "nested": b'{"a":' * 200 + b"1" + b"}" * 200,

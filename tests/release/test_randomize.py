@@ -18,14 +18,22 @@ import pytest
 from scipy.stats import chi2
 
 import rrpolicy
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.base import Axis
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Stream, Streams
 from rrpolicy.cli.main import main
 from rrpolicy.collection import answers as sampler
 from rrpolicy.collection.answers import answer_codes
 from rrpolicy.collection.questionnaire import Question, Questionnaire
 from rrpolicy.discovery import load_registry
-from rrpolicy.planning.policy_opening import reopen_policy
+from rrpolicy.frozen import replace
+from rrpolicy.planning.plan import software
+from rrpolicy.planning.policy_opening import open_policy, reopen_policy
+from rrpolicy.policy.model import Policy
 from rrpolicy.source.memory.input_table import input_table
 from rrpolicy.source.opening import open_original
 
@@ -238,8 +246,11 @@ def test_the_command_reads_and_prints_lines_in_their_order(
         ("a.csv", "ill,sex,age\nno,m\n"),
         ("b.jsonl", '{"sex": "f", "sex": "m"}\n'),
         ("c.jsonl", "\n"),
+        ("d.csv", "ill,sex,ill\nno,m,no\n"),
+        ("e.csv", 'ill,sex,age\nno,m,"6\n'),
+        ("f.jsonl", "\udcff"),
     ):
-        (tmp_path / name).write_text(content)
+        (tmp_path / name).write_text(content, errors="surrogateescape")
         assert main(["collect", "randomize", file, str(tmp_path / name)]) == 3
         assert "RR522" in capsys.readouterr().err
     assert main(["collect", "randomize", file, str(tmp_path / "none.jsonl")]) == 3
@@ -305,6 +316,30 @@ def test_a_promise_that_is_not_kept_is_refused_however_it_is_sealed(
         rrpolicy.open_questionnaire(tmp_path / "other.json")
 
 
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda d: d["channel"]["axes"][0].update(kind="of-a-plugin"), "RR404"),
+        (lambda d: d["channel"].update(kind="of-a-plugin"), "RR404"),
+        (lambda d: d["channel"].update(order=["sex"]), "RR521"),
+    ],
+)
+def test_a_channel_that_no_plugin_offers_or_that_contradicts_itself_is_refused(
+    asked: Questionnaire, tmp_path: Path, change: Callable[[dict[str, Any]], Any], code: str
+) -> None:
+    from rrpolicy.canonical_json import record_digest
+
+    document: dict[str, Any] = asked.to_json()
+    change(document)
+    document["digest"] = record_digest(document)
+    (tmp_path / "other.json").write_text(json.dumps(document))
+    with pytest.raises(rrpolicy.RRPolicyError, match=code):
+        rrpolicy.open_questionnaire(tmp_path / "other.json")
+    (tmp_path / "other.json").write_text("{")
+    with pytest.raises(rrpolicy.PolicyError, match="RR521"):
+        rrpolicy.open_questionnaire(tmp_path / "other.json")
+
+
 def test_a_questionnaire_says_what_is_sent_as_it_is(tmp_path: Path) -> None:
     text = POLICY.replace(
         'sex = { role = "quasi-identifier", domain = ["f", "m"] }',
@@ -335,6 +370,57 @@ def test_what_needs_data_cannot_be_collected(tmp_path: Path, change: tuple[str, 
     with pytest.raises(rrpolicy.RRPolicyError, match=told):
         planned(tmp_path, POLICY.replace(*change)).require()
     assert [p.name for p in tmp_path.iterdir()] == ["policy.toml"]
+
+
+def test_what_is_drawn_together_or_not_at_all_is_not_collected(tmp_path: Path) -> None:
+    planned(tmp_path)
+    policy = open_policy(tmp_path / "policy.toml").policy
+    same = Identity.of("sex", ["f", "m"])
+    sets = Sets.of("ill", ("yes", "no", "no answer"), 2)
+    product = Product((same, sets), (), ("sex", "ill"))
+
+    def told(policy: Policy, channel: Any) -> list[str]:
+        with pytest.raises(rrpolicy.PolicyError) as refused:
+            Questionnaire.of(policy, policy.digest(), channel, software(load_registry()))
+        assert {p.code for p in refused.value.problems} == {"RR520"}
+        return [p.message.removeprefix("nothing can be collected in the field: ") for p in refused.value.problems]
+
+    series = replace(policy, release=replace(policy.release, series="panel"))
+    assert told(series, product) == [
+        "releases of the series 'panel' are drawn with one key, and people have none",
+        "'ill' is released as sets, which collected tables cannot contain",
+    ]
+    assert told(policy, Product((same,), (), ("sex",))) == ["no answer would be randomised"]
+    assert told(policy, object()) == [
+        "pram deals with the records of one table together, so that none is drawn by itself"
+    ]
+
+
+def test_answers_that_a_value_excludes_have_no_guarantee(tmp_path: Path) -> None:
+    planned(tmp_path)
+    policy = open_policy(tmp_path / "policy.toml").policy
+    never = [[Fraction(1), Fraction(1, 2)], [Fraction(0), Fraction(1, 2)]]
+    others = (Retention.uniform(name, policy.attributes[name].domain or (), Fraction(3, 5)) for name in ("age", "ill"))
+    axes = (Matrix.explicit("sex", ["f", "m"], ["f", "m"], never), *others)
+
+    asked = Questionnaire.of(policy, "", Product(axes, (), ("sex", "age", "ill")), software(load_registry()))
+
+    assert asked.epsilon.value == math.inf
+    assert "the sent value excludes some answers: epsilon is infinite, and there is no guarantee" in asked.promise
+
+
+def test_dates_are_read_and_nothing_else(tmp_path: Path) -> None:
+    text = POLICY.replace("bins = [0, 40, 65, inf]", "bins = [1900-01-01, 1960-01-01, 1985-01-01, 2026-01-01]")
+    asked = rrpolicy.open_questionnaire(planned(tmp_path, text).questionnaire or "")
+
+    assert list(rrpolicy.randomize(asked, {"sex": "f", "age": "1970-05-01", "ill": "no"})) == [
+        "sex",
+        "age_group",
+        "ill",
+    ]
+    for wrong in (1970, "in May", "1970-05-01T00:00:00+02:00"):
+        with pytest.raises(rrpolicy.DataError, match="RR522: the answer to 'age' is not one of the categories"):
+            rrpolicy.randomize(asked, {"sex": "f", "age": wrong, "ill": "no"})
 
 
 def test_what_stands_in_the_way_is_never_overwritten(tmp_path: Path) -> None:

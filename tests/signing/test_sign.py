@@ -6,17 +6,22 @@ import base64
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from securesystemslib.dsse import Envelope
 from securesystemslib.exceptions import VerificationError
 
+import rrpolicy
 from rrpolicy.cli.main import main
-from rrpolicy.signing.signing_keys import read_public
+from rrpolicy.errors import RefusedError, RequirementError
+from rrpolicy.signing.signing import sign_recall, sign_verification
+from rrpolicy.signing.signing_keys import read_public, read_signer
 from tests.signing.conftest import SECRET
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "signatures.md"
@@ -194,6 +199,8 @@ ATTACKS = {
     "type edited": rewritten(lambda d: d.update(payloadType="application/json")),
     "key twice": rewritten(lambda d: d["signatures"].append(d["signatures"][0])),
     "no base64": rewritten(lambda d: d.update(payload="%%%")),
+    "no text": rewritten(lambda d: d.update(payload=1)),
+    "no list of signatures": rewritten(lambda d: d.update(signatures={})),
     "something else in it": rewritten(lambda d: d.update(note="x")),
     "forged signature": rewritten(signed_by_a_stranger_in_the_stewards_name),
     "another's key id": rewritten(lambda d: d["signatures"][0].update(keyid="0" * 64)),
@@ -279,3 +286,39 @@ def test_who_sees_signatures_and_names_no_key_is_told_that_it_is_undecided(bundl
     assert run("sign", bundle, "--key", keys / "steward.pem") == 0
     assert run("verify", bundle) == 0
     assert "who signed the release (--signed-by)" in capsys.readouterr().out.splitlines()[-1]
+
+
+def test_what_cannot_be_written_is_not_signed(bundle, keys, capsys):
+    (bundle / "attestations").write_text("a file")
+    assert run("sign", bundle, "--key", keys / "approver.pem") != 0
+    (bundle / "attestations").unlink()
+    signer = read_signer(keys / "approver.pem")
+    (bundle / "elsewhere").mkdir()
+    (bundle / "attestations").symlink_to("elsewhere")
+    with pytest.raises(RefusedError, match="RR407"):
+        sign_recall(bundle, "two columns were exchanged", signer, datetime.now(UTC))
+    (bundle / "attestations").unlink()
+    (bundle / "attestations").write_text("a file")
+    with pytest.raises(RefusedError, match="RR407"):
+        sign_recall(bundle, "two columns were exchanged", signer, datetime.now(UTC))
+
+
+def test_a_full_disk_loses_no_signature(bundle, keys):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    signer = read_signer(keys / "approver.pem")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))
+    try:
+        with pytest.raises(RefusedError, match="RR408"):
+            sign_recall(bundle, "two columns were exchanged", signer, datetime.now(UTC))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list((bundle / "attestations").iterdir()) == []
+
+
+def test_a_verification_that_failed_is_not_signed(bundle, keys):
+    (bundle / "public/README.md").write_text("edited")
+    found = rrpolicy.verify(bundle)
+
+    with pytest.raises(RequirementError):
+        sign_verification(bundle, found, read_signer(keys / "approver.pem"), datetime.now(UTC))
+    assert not (bundle / "attestations").exists()

@@ -40,6 +40,20 @@ def test_without_a_passphrase_nobody_is_asked_where_there_is_nobody(tmp_path, mo
     assert main(["keys", "new", str(tmp_path / "key.pem"), "--no-passphrase"]) == 0
 
 
+@pytest.mark.parametrize(("typed", "status"), [((SECRET, SECRET), 0), ((SECRET, "another one"), 4), (("no", "no"), 4)])
+def test_a_passphrase_is_typed_twice_on_a_terminal(tmp_path, monkeypatch, capsys, typed, status):
+    words, asked = iter(typed), []
+    monkeypatch.delenv("RRPOLICY_PASSPHRASE", raising=False)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("getpass.getpass", lambda prompt: asked.append(prompt) or next(words))
+
+    assert main(["keys", "new", str(tmp_path / "key.pem")]) == status
+    assert asked == ["Passphrase of the signing key: ", "The same again: "]
+    assert bool(list(tmp_path.iterdir())) == (status == 0)
+    if typed[0] != typed[1]:
+        assert "the two passphrases differ; nothing was written" in capsys.readouterr().err
+
+
 def wrong_passphrase(folder, monkeypatch):
     monkeypatch.setenv("RRPOLICY_PASSPHRASE", "another one")
     return folder / "key.pem"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import math
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rrpolicy.engine.errors import translate_error
+from rrpolicy.engine.quoting import literal
+from rrpolicy.errors import DataError
+from rrpolicy.formats.column_types import arrow_type
 from rrpolicy.policy.model import Bins
 from rrpolicy.source.duckdb.snapshot import TableSnapshot
 
@@ -303,3 +308,28 @@ def test_adult_is_read_as_it_is(adult_csv, opened):
             7,
             7,
         ]
+
+
+@pytest.mark.parametrize("name", ["INTERVAL", "BLOB", "NONSENSE", "INTEGER) AS x; DROP TABLE t; --"])
+def test_a_column_of_a_type_that_no_release_has_is_refused(name):
+    with pytest.raises(DataError, match="RR339: a released column cannot be of type"):
+        arrow_type(name)
+
+
+def test_values_are_spelled_as_the_engine_reads_them():
+    values = [None, True, 3, 0.1, math.inf, "it's"]
+    with duckdb.connect() as connection:
+        found = connection.execute(f"SELECT {', '.join(map(literal, values))}").fetchone()
+    assert list(found or ()) == values
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("CSV Error on Line: 7\nValue with unterminated quote found.", "'t', line 7: a quoted field does not end"),
+        ("CSV Error on Line: 7\nnothing known", "'t', line 7: the row cannot be read as CSV"),
+    ],
+)
+def test_a_row_that_is_no_csv_is_named_by_its_line(text, said):
+    (problem,) = translate_error("'t'", duckdb.InvalidInputException(text)).problems
+    assert (problem.code, problem.message) == ("RR303", said)

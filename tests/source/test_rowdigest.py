@@ -1,6 +1,8 @@
 """The digest of rows: a function of the values alone, and of every one of them."""
 
 import itertools
+import re
+from datetime import time
 
 import pyarrow as pa
 import pytest
@@ -84,11 +86,31 @@ def test_no_two_columns_share_a_digest():
         pa.array([[1], [2]]),
         pa.array([[1, 2], []]),
         pa.array([["a"], ["bc"]]),
+        pa.array([time(0, 0, 1), time(0, 0, 2)]),
+        pa.array([1000, 2000], pa.time64("ns")),
+        pa.array([None, None]),
     ]
     found = [digest(column) for column in columns]
     assert len(set(found)) == len(columns)
     pairs = list(itertools.permutations([c for c in columns if len(c) == 2][:6], 2))
     assert len({digest(*pair) for pair in pairs}) == len(pairs)
+
+
+def test_lists_without_an_element_have_a_digest():
+    empty = [pa.array([[], []], pa.list_(kind)) for kind in (pa.int64(), pa.string())]
+    assert len({digest(column) for column in empty}) == 2
+
+
+@pytest.mark.parametrize("kind", [pa.duration("s"), pa.struct([("x", pa.int64())])])
+def test_a_column_without_a_canonical_form_is_refused(kind):
+    with pytest.raises(TypeError, match=f"a column of type {re.escape(str(kind))} has no canonical form"):
+        digest(pa.array([None, None], kind))
+
+
+def test_the_batches_of_a_table_have_the_same_columns():
+    batches = [pa.record_batch({"x": values, "n": [1] * BLOCK}) for values in ([1] * BLOCK, ["a"] * BLOCK)]
+    with pytest.raises(TypeError, match="the batches of one table differ in their columns"):
+        row_digest(batches)
 
 
 def test_codes_beyond_a_dictionary_are_refused_wherever_they_stand() -> None:

@@ -20,7 +20,7 @@ from rrpolicy.errors import RefusedError
 from rrpolicy.source.duckdb import packing, snapshot
 from rrpolicy.source.duckdb.packing import digits
 from rrpolicy.source.duckdb.source import DuckDBSource
-from rrpolicy.source.run_length import counted, with_unit_multiplicity
+from rrpolicy.source.run_length import SystematicSampler, UniqueValueCounter, counted, with_unit_multiplicity
 
 from .conftest import qi
 
@@ -153,3 +153,16 @@ def places(number: int, radices: list[int]) -> list[int]:
         number, digit = divmod(int(number), radix)
         found.append(digit)
     return found[::-1]
+
+
+def test_batches_without_a_row_change_nothing():
+    rows = pa.record_batch({"x": ["a", "b", "b"], "n": [1, 1, 2]})
+    batches = [rows.slice(0, 0), rows.slice(0, 2), rows.slice(0, 0), rows.slice(2), rows.slice(3)]
+
+    assert pa.Table.from_batches(counted(batches)).to_pydict() == {"x": ["a", "b"], "n": [1, 3]}
+    sampler, unique = SystematicSampler(4, most=2), UniqueValueCounter()
+    for batch in batches:
+        sampler.take(batch)
+        unique.take(batch.column(0), batch.column(1).to_numpy())
+    assert sampler.table().to_pydict() == {"x": ["a", "b"]}
+    assert unique.count() == 1

@@ -35,7 +35,7 @@ def release(folder: Path, *settings: str) -> tuple[subprocess.Popen[bytes], Path
     environment = {"TMPDIR": str(place), "HOME": str(place), "PYSPARK_SUBMIT_ARGS": f"{said} pyspark-shell"}
     known = {k: v for k, v in os.environ.items() if k not in {"RRPOLICY_SCRATCH", "XDG_CACHE_HOME"}}
     program = [str(Path(sys.executable).parent / "rrpolicy"), "release", str(policy), "--sink", "spark"]
-    command = [*program, "--source", "spark-parquet:people", "--out", str(folder / "out")]
+    command = [*program, "--source", "spark-parquet:../people", "--out", str(folder / "out")]
     with (folder / "said").open("wb") as out:
         begun = subprocess.Popen(command, cwd=folder / "working", env=known | environment, stdout=out, stderr=out)
     return begun, place

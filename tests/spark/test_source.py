@@ -121,7 +121,7 @@ def test_a_table_of_a_catalog_is_read_and_its_units_are_counted(spark: SparkSess
 
     assert public_bytes(theirs.bundle) == public_bytes(ours.bundle)
     spark.sql("INSERT INTO survey.people SELECT * FROM survey.people LIMIT 5")
-    with pytest.raises(DataError, match="'person_id' distinguishes 700 units in 705 records: 5 exceed 1 a unit"):
+    with pytest.raises(DataError, match="'person_id' tells 700 units apart in 705 records: 5 exceed 1 a unit"):
         rrpolicy.plan(policy, source="spark:survey.people")
 
 
@@ -153,6 +153,28 @@ def test_a_table_that_changes_is_refused(spark: SparkSession, case: Case, tmp_pa
     with ParquetSource().open(f"spark-parquet:{folder}", None, tmp_path / "scratch") as table:
         pq.write_table(people().slice(1, 1), folder / "c.parquet")
         with pytest.raises(RefusedError, match="RR410"):
+            table.unchanged()
+
+
+@pytest.mark.slow
+def test_files_elsewhere_and_tables_that_are_gone_are_held_to_their_state(
+    spark: SparkSession, case: Case, tmp_path: Path
+) -> None:
+    """Hadoop's view file system gives a folder of this computer an address of another scheme."""
+    (tmp_path / "scratch").mkdir()
+    conf: Any = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set("fs.viewfs.mounttable.office.link./people", case.path("people").as_uri())
+    with ParquetSource().open("spark-parquet:viewfs://office/people", None, tmp_path / "scratch") as table:
+        assert table.records() == 700
+        table.unchanged()
+        pq.write_table(people().slice(0, 1), case.path("people") / "c.parquet")
+        with pytest.raises(RefusedError, match="RR410"):
+            table.unchanged()
+    spark.range(5).write.mode("overwrite").saveAsTable("gone")
+    with TableSource().open("spark:gone", None, tmp_path / "scratch") as table:
+        assert table.records() == 5
+        spark.sql("DROP TABLE gone")
+        with pytest.raises(RefusedError, match="RR410: 'gone': the table changed after it was opened"):
             table.unchanged()
 
 

@@ -35,7 +35,7 @@ def _library_reader(table: Any, kind: str, name: str) -> tuple[pa.RecordBatchRea
     import pyarrow as pa
 
     if kind in {"DuckDB relation", "Arrow stream"}:
-        if not hasattr(table, "__arrow_c_stream__"):  # DuckDB 1.3
+        if not hasattr(table, "__arrow_c_stream__"):  # pragma: no cover - DuckDB 1.3
             return table.fetch_arrow_reader(BATCH), 0
         return pa.RecordBatchReader.from_stream(table), 0
     if kind == "pandas DataFrame":

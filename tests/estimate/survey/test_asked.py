@@ -248,6 +248,12 @@ def test_a_part_that_is_none_is_refused(release, capsys, part, code):
     assert code in printed.err
 
 
+def test_a_weight_is_stated_once(release, capsys):
+    status, printed = run(capsys, "estimate", bundle(release), "--design", "weight=weight", "--design", "weight=other")
+    assert status == 2
+    assert "RR250 --design states one weight, one file of totals and one `alone`" in printed.err
+
+
 def test_every_command_of_analysis_takes_a_design(release, capsys):
     for command in (
         ["estimate", "query", bundle(release), "SELECT ill, count(*) FROM release GROUP BY ill"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import html
 import itertools
 import json
@@ -131,6 +132,51 @@ class Asking(Page):
     head = '<script>fetch("https://example.invalid/page")</script>'
 
 
+class Refreshing(Page):
+    head = '<meta http-equiv="refresh" content="0; url=https://example.invalid/">'
+
+
+class Dressed(Page):
+    head = '<p style="background: url(https://example.invalid/p.png)">a table</p>'
+
+
+class Sheet(Page):
+    """XML with text in sections of plain characters."""
+
+    name = "acme-sheet"
+    suffix = ".xml"
+    sheet = '<?xml version="1.0"?>'
+
+    def say(self, text):
+        return f"<![CDATA[{visible(text).replace('<', '<]]><![CDATA[')}]]>"
+
+    def render(self, report):
+        said = [report.title, report.decision, *(f.requirement for f in report.findings)]
+        return f"{self.sheet}<page>{''.join(f'<p>{self.say(text)}</p>' for text in said)}</page>".encode()
+
+
+class SheetFromElsewhere(Sheet):
+    sheet = '<?xml-stylesheet href="https://example.invalid/page.xsl"?>'
+
+
+class Drawn(Page):
+    """No text: the digest of the report, as a picture is of no text."""
+
+    name = "acme-picture"
+    suffix = ".png"
+
+    def render(self, report):
+        return b"\x89PNG" + hashlib.sha256(super().render(report)).digest()
+
+
+class Broken(Page):
+    name = "acme-broken"
+    suffix = ".json"
+
+    def render(self, report):
+        return b"[" + super().render(report)
+
+
 class Ticking(Page):
     def render(self, report):
         return super().render(report) + f"<!-- {next(ticks)} -->".encode()
@@ -168,7 +214,15 @@ def check(kind: type[Page]) -> None:
     check_renderer(kind())
 
 
-HONEST = {"a page": Page, "lines": Lines, "plain text": Plain, "Markdown": Marked, "Markdown with backslashes": Slashed}
+HONEST = {
+    "a page": Page,
+    "lines": Lines,
+    "plain text": Plain,
+    "Markdown": Marked,
+    "Markdown with backslashes": Slashed,
+    "XML": Sheet,
+    "a picture": Drawn,
+}
 WRONG = {
     "the decision is not told": (Evasive, "does not contain the decision: 'Both privacy requirements"),
     "the requirements are not told": (Modest, "does not contain the requirement 'epsilon <= 6 .*of local-dp"),
@@ -180,6 +234,10 @@ WRONG = {
     "a style from elsewhere": (Linked, "refers to what is outside of it: .*page.css"),
     "a picture from elsewhere": (Styled, "refers to what is outside of it: .*page.png"),
     "a script that asks elsewhere": (Asking, "refers to what is outside of it: .*fetch"),
+    "a page that leaves": (Refreshing, "refers to what is outside of it: .*meta refresh"),
+    "an attribute with a style from elsewhere": (Dressed, "refers to what is outside of it: .*p.png"),
+    "XML with a style from elsewhere": (SheetFromElsewhere, "refers to what is outside of it: .*page.xsl"),
+    "no JSON": (Broken, "it is not JSON"),
     "other bytes each time": (Ticking, "the same report gives other bytes"),
     "text for bytes": (Text, "render.. returns bytes"),
     "always the same page": (Constant, "another report gives the same bytes"),
