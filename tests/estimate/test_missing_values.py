@@ -161,7 +161,7 @@ def test_no_negative_number_of_records_is_left_out(made, publish):
     few = "left out: few or no records (their estimated number is below 0) without a value of 'age'"
 
     assert release.crosstab(where="age IS NULL").estimate.item() < 0
-    assert f"{few}, of which no comparison holds" in release.crosstab([], where="age <> 40").notes
+    assert f"{few}, for which no comparison is true" in release.crosstab([], where="age <> 40").notes
     assert few in release.glm("age ~ sex").to_dict()["notes"]
     assert not any("-" in note for note in release.glm("age ~ sex").notes if "left out" in note)
 
