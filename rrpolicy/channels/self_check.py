@@ -23,7 +23,6 @@ from rrpolicy.channels.decoders import (
     Decoder,
     IdentityDecoder,
     MatrixDecoder,
-    RecodeDecoder,
     RetentionDecoder,
     Rows,
     WithheldDecoder,
@@ -218,8 +217,8 @@ def _decoded_attributes(decoder: Decoder) -> Iterator[tuple[tuple[str, ...], Seq
             yield decoder.attributes, original
         case RetentionDecoder(labels=together) | AdditionDecoder(labels=together):
             yield decoder.attributes, together
-        case RecodeDecoder(original=domains):
-            for name, labels in zip(decoder.attributes, domains, strict=True):
+        case _:
+            for name, labels in zip(decoder.attributes, decoder.original, strict=True):
                 yield (name,), label_cells(labels)
 
 
@@ -250,7 +249,7 @@ def _decoder_matrix(axis: Axis) -> Rows | None:
         case IdentityDecoder():
             told = label_cells(decoder.labels)
             undone = tuple(tuple(Fraction(u == v) for v in range(len(told))) for u in range(len(told)))
-        case AdditionDecoder() | AnatomyDecoder() | RecodeDecoder() | WithheldDecoder():
+        case _:
             return None
     rows = [(Fraction(0),) * axis.original_size] * len(released)
     for cell, row in zip(told, undone, strict=True):

@@ -75,12 +75,12 @@ def columns_of(expression: Expression) -> tuple[str, ...]:
 def leaves_of(expression: Expression) -> tuple[ColumnComparison | Member | Null, ...]:
     """Return the parts that compare a column with constants, in order."""
     match expression:
-        case ColumnComparison() | Member() | Null():
-            return (expression,)
-        case Not(part=part):
-            return leaves_of(part)
         case And(parts=parts) | Or(parts=parts):
             return tuple(leaf for p in parts for leaf in leaves_of(p))
+        case Not(part=part):
+            return leaves_of(part)
+        case _:
+            return (expression,)
 
 
 def evaluate(expression: Expression, values: Mapping[str, Any]) -> bool:
@@ -90,14 +90,14 @@ def evaluate(expression: Expression, values: Mapping[str, Any]) -> bool:
             return _TESTS[o](values[c], v)
         case Member(column=c, values=vs):
             return values[c] in vs
-        case Null():
-            return False
         case Not(part=part):
             return not evaluate(part, values)
         case And(parts=parts):
             return all(evaluate(p, values) for p in parts)
         case Or(parts=parts):
             return any(evaluate(p, values) for p in parts)
+        case _:
+            return False
 
 
 def resolve_nulls(expression: Expression, missing: Mapping[str, Any]) -> Expression:
@@ -128,7 +128,7 @@ def _mentions_value(leaf: ColumnComparison | Member | Null, value: Any) -> bool:
             return operator in {"=", "<>"} and bool(own == value)
         case Member(values=values):
             return value in values
-        case Null():
+        case _:
             return True
 
 
@@ -141,24 +141,22 @@ def to_sql(expression: Expression, quote: Callable[[str], str], parameters: list
         case Member(column=c, values=vs):
             parameters.extend(vs)
             return f"{quote(c)} IN ({', '.join('?' for _ in vs)})"
-        case Null(column=c):
-            return f"{quote(c)} IS NULL"
         case Not(part=part):
             return f"NOT ({to_sql(part, quote, parameters)})"
         case And(parts=parts):
             return " AND ".join(f"({to_sql(p, quote, parameters)})" for p in parts)
         case Or(parts=parts):
             return " OR ".join(f"({to_sql(p, quote, parameters)})" for p in parts)
+        case _:
+            return f"{quote(expression.column)} IS NULL"
 
 
 def rewrite(expression: Expression, leaf: Callable[[ColumnComparison | Member | Null], Expression]) -> Expression:
     """Return the expression with every leaf replaced, such as by one with the column's exact name."""
     match expression:
-        case ColumnComparison() | Member() | Null():
-            return leaf(expression)
+        case And(parts=parts) | Or(parts=parts):
+            return type(expression)(tuple(rewrite(p, leaf) for p in parts))
         case Not(part=part):
             return Not(rewrite(part, leaf))
-        case And(parts=parts):
-            return And(tuple(rewrite(p, leaf) for p in parts))
-        case Or(parts=parts):
-            return Or(tuple(rewrite(p, leaf) for p in parts))
+        case _:
+            return leaf(expression)

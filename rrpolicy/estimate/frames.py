@@ -121,9 +121,9 @@ def to_pandas(release: Release) -> pd.DataFrame:
     for column in release.data.columns:
         if column.labels and column.kind != "set":
             ordered = column.kind == "interval"
-            frame[column.name] = pd.Categorical(frame[column.name], list(column.spelled), ordered=ordered)
-            if frame[column.name].isna().any():
+            if not frame[column.name].isin(column.spelled).all():
                 raise manifest_mismatch_error(f"the column {column.name!r} contains values outside its domain")
+            frame[column.name] = pd.Categorical(frame[column.name], list(column.spelled), ordered=ordered)
     frame.attrs[NAME] = AttachedRelease(release)
     return frame
 

@@ -16,7 +16,7 @@ from rrpolicy.escaping import formulas
 from rrpolicy.escaping.printable import markdown_cell, markdown_code, markdown_fence, markdown_prose, visible
 from rrpolicy.escaping.templates import template_environment
 from rrpolicy.estimate.default_level import LEVEL
-from rrpolicy.estimate.weights.base import AxisWeights, MatrixWeights, RetentionWeights
+from rrpolicy.estimate.weights.base import AxisWeights, RetentionWeights
 from rrpolicy.estimate.weights.recode import RecodeWeights
 from rrpolicy.estimate.weights.sets import SetWeights
 from rrpolicy.exports import weights
@@ -40,10 +40,8 @@ def treatment_markdown(axis: AxisWeights | None) -> str:
             what = "combinations" if together else "categories"
             drawn = f"the original one and {l - 1} drawn at random"
             return f"as a set of {l} of the {len(values)} {what}: {drawn}{together}"
-        case MatrixWeights():
-            return f"by an explicit transition matrix{together}"
         case _:
-            return f"randomised{together}"
+            return f"by an explicit transition matrix{together}"
 
 
 def _replacement_text(blocks: Sequence[Block], what: str) -> str:

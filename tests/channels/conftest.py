@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rrpolicy.channels.base import Axis
 from rrpolicy.counts import Counts, Ints, tabulate
 from rrpolicy.policy.model import ReleaseSettings
 from rrpolicy.source.protocol import MULTIPLICITY
@@ -95,6 +96,74 @@ class Collector:
                 pa.RecordBatch.from_arrays([*plain, pa.array(counts)], names=[*batch.schema.names, MULTIPLICITY])
             )
         return pa.RecordBatchReader.from_batches(batches[0].schema, batches)
+
+
+class Bare(Axis):
+    """An axis of a plugin: what it releases is that of another axis, and nothing else is known of it."""
+
+    kind, version = "acme.bare", 1
+
+    def __init__(self, axis: Axis) -> None:
+        self.axis = axis
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return self.axis.attributes
+
+    @property
+    def original_size(self) -> int:
+        return self.axis.original_size
+
+    def columns(self) -> Any:
+        return self.axis.columns()
+
+    def decoder(self) -> Any:
+        return self.axis.decoder()
+
+    def split(self, codes: Any, n: Any, stream: Any) -> Any:
+        return self.axis.split(codes, n, stream)
+
+    def values(self, released: Any) -> Any:
+        return self.axis.values(released)
+
+    def max_ratio(self) -> Any:
+        return self.axis.max_ratio()
+
+    def min_cross_ratio(self) -> Any:
+        return self.axis.min_cross_ratio()
+
+    def discloses(self) -> Any:
+        return self.axis.discloses()
+
+    def to_public_json(self) -> Any:
+        return {**self.axis.to_public_json(), "kind": self.kind}
+
+
+class Listed(Bare):
+    """Another one, which lists its released values."""
+
+    @property
+    def released_size(self) -> int:
+        return self.axis.released_size
+
+    def column(self, code: int) -> Any:
+        return self.axis.column(code)
+
+    def forward(self, x: Any, axis: int, power: Any = 1) -> Any:
+        return self.axis.forward(x, axis, power)
+
+    def back(self, x: Any, axis: int, power: Any = 1) -> Any:
+        return self.axis.back(x, axis, power)
+
+
+@pytest.fixture(scope="session")
+def bare() -> type[Bare]:
+    return Bare
+
+
+@pytest.fixture(scope="session")
+def listed() -> type[Listed]:
+    return Listed
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import ColumnSumError, Matrix, full_column_rank, invariant_matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.base import Axis, Transition
-from rrpolicy.channels.decoders import Block, IdentityDecoder
+from rrpolicy.channels.decoders import Block, IdentityDecoder, MatrixDecoder
 from rrpolicy.channels.json_decoding import axis_from_json, channel_from_json
 from rrpolicy.channels.probability import (
     keep_probability,
@@ -31,13 +31,18 @@ from rrpolicy.channels.probability import (
     round_down,
     round_up,
 )
+from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.product.expected_error import weight_norms
-from rrpolicy.channels.table import Column
+from rrpolicy.channels.suppression.channel import SuppressionChannel
+from rrpolicy.channels.table import Column, attribute_column
 from rrpolicy.errors import DataError, RefusedError
+from rrpolicy.frozen import replace
+from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.serialization import plain
 
 KINDS: dict[str, Any] = {"identity": Identity, "retention": Retention, "matrix": Matrix}
 F = Fraction
+KEEPING = Matrix.preserving("sex", ["m", "f"], [F(2, 3), F(1, 3)], F(3, 4), of="declared")
 
 probabilities = st.fractions(0, 1, max_denominator=30)
 
@@ -322,6 +327,20 @@ def test_the_offending_column_can_be_asked_for() -> None:
         (lambda: Matrix((), (), ()), "needs an attribute"),
         (lambda: invariant_matrix([F(1, 2), F(1, 3)], [[F(1), F(0)], [F(0), F(1)]]), "with sum 1"),
         (lambda: invariant_matrix([F(1, 2), F(1, 2)], [[F(1), F(1)], [F(0), F(1)]]), "column-stochastic"),
+        (lambda: invariant_matrix([F(1, 3)] * 3, [[F(1, 3)] * 3] * 3, digits=0), "0 digits are too few"),
+        (lambda: replace(KEEPING, invariant=None), "states its marginal"),
+        (lambda: replace(KEEPING, marginal=None), "states its marginal"),
+        (lambda: replace(KEEPING, released=(replace(KEEPING.released[0], labels=("f", "m")),)), "original categories"),
+        (lambda: replace(KEEPING, marginal=(F(1, 3), F(1, 3))), "with sum 1"),
+        (lambda: MatrixDecoder(("x",), ("x",), (("a",),), (("a",),), ((F(1), F(0)),)), "an entry for each original"),
+        (
+            lambda: SuppressionChannel(KEEPING.released, Column("y", "category", ("a",), "", "y")),
+            "makes classes is '\\*'",
+        ),
+        (
+            lambda: attribute_column(Attribute("x", Role.QUASI_IDENTIFIER, None, observed=True)),
+            "domain of 'x' is not known",
+        ),
     ],
 )
 def test_contradictions_are_refused(build: Any, message: str) -> None:
@@ -427,6 +446,11 @@ def test_an_unknown_kind_is_named() -> None:
         channel_from_json({"kind": "acme.unary", "version": 1}, KINDS)
 
 
+def test_a_channel_is_no_axis() -> None:
+    with pytest.raises(DataError, match="a channel in place of an axis"):
+        axis_from_json(Product((), (), ()).to_json(), {"product": Product})
+
+
 def test_an_axis_is_no_channel() -> None:
     with pytest.raises(DataError, match="an axis in place of a channel"):
         channel_from_json(Identity.of("x", ["a"]).to_json(), KINDS)
@@ -437,6 +461,25 @@ def test_rank_is_exact(rows: list[list[Fraction]]) -> None:
     P = np.array(rows, dtype=float)
 
     assert full_column_rank(rows) == (np.linalg.matrix_rank(P) == P.shape[1])
+
+
+def test_rank_is_exact_where_a_denominator_is_one_of_its_primes() -> None:
+    p = F(1, 2**61 - 1)
+
+    assert full_column_rank([[p, 1 - p], [1 - p, p]])
+    assert not full_column_rank([[p, p], [1 - p, 1 - p]])
+
+
+def test_blocks_span_the_cells_of_a_marginal_only_if_they_are_products() -> None:
+    domains = (Domain("a", ("x", "y")), Domain("b", (1, 2)))
+    columns = (Column("a", "category", ("x", "y"), "", "a"), Column("b", "category", (1, 2), "", "b"))
+
+    def axis(*blocks: tuple[int, ...]) -> Retention:
+        return Retention(domains, columns, tuple(Block(b, F(3, 4) if len(b) > 1 else F(1)) for b in blocks))
+
+    assert axis((0, 1), (2, 3)).sizes_in({"a"}) == (1, 1)
+    assert axis((0, 1), (2, 3)).sizes_in({"b"}) == (2, 2)
+    assert axis((0, 1, 2), (3,)).sizes_in({"a"}) is None
 
 
 def test_columns_are_replaced_without_touching_the_matrix() -> None:

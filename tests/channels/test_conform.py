@@ -161,8 +161,38 @@ def test_what_must_be_equal_is_compared_exactly(memory):
 
         assert (finding.verdict, finding.achieved.value) == (Verdict.FAILED, 0)
         assert why in finding.companions[0].meaning
+    spelled = verdict(("y", None, 1), ("x", "1.5", 2), ("y", "seven", 1))  # another type
+    assert "released unchanged" in spelled.companions[0].meaning
     other = reader([("x", 4)], ("a",))
-    assert "declared" in product.conforms(original, {"data": other}).companions[0].meaning
+    assert "not the declared ones" in product.conforms(original, {"data": other}).companions[0].meaning
+
+
+def test_rows_in_many_batches_with_a_dictionary_are_compared_exactly(memory, monkeypatch):
+    monkeypatch.setattr("rrpolicy.channels.product.released_counts._ROWS", 1)
+    words = [f"w{i % 5}" for i in range(60)]
+    original = memory({"a": ("x", "y")}, {"a": [0, 1] * 30}, {"v": pa.array(words)})
+    product = Product((Identity.of("a", ("x", "y")),), (Column("v", "carried", (), "VARCHAR", "v"),), ("a", "v"))
+    rows = pa.table({"a": ["x", "y"] * 30, "v": pa.array(words).dictionary_encode(), MULTIPLICITY: [1] * 60})
+
+    def verdict(released: pa.Table) -> Verdict:
+        batches = released.to_batches(max_chunksize=7)
+        return product.conforms(original, {"data": pa.RecordBatchReader.from_batches(rows.schema, batches)}).verdict
+
+    assert verdict(rows) is Verdict.SATISFIED
+    assert verdict(pa.concat_tables([rows.slice(0, 59), rows.slice(0, 1)])) is Verdict.FAILED
+
+
+def test_an_axis_of_a_plugin_without_labels_is_not_tested(people, collector, bare):
+    class Numbers(bare):
+        def columns(self):
+            return (replace(self.axis.columns()[0], kind="carried", labels=()),)
+
+    original, sink = people(), collector()
+    retaining(RHO).draw(original, Streams.for_tests(1), sink)
+    finding = retaining(RHO, Numbers(kept("a", DOMAINS["a"], RHO))).conforms(original, {"data": sink.reader()})
+
+    assert finding.verdict is Verdict.UNDECIDED
+    assert finding.assumptions == ("the released values of a cannot be listed and were not tested",)
 
 
 def test_an_identity_axis_without_carried_columns_is_compared_exactly(memory):

@@ -27,6 +27,7 @@ from rrpolicy.channels.product.expected_error import (
 from rrpolicy.channels.table import Column
 from rrpolicy.counts import Counts, tabulate
 from rrpolicy.errors import DataError
+from rrpolicy.frozen import replace
 
 F = Fraction
 ROWS = [[F(7, 10), F(1, 5), F(1, 10)], [F(1, 5), F(1, 2), F(1, 5)], [F(1, 10), F(3, 10), F(7, 10)]]
@@ -246,6 +247,19 @@ def test_root_mean_squared_error_is_spread_over_the_cells() -> None:
 def test_what_is_on_no_axis_is_refused() -> None:
     with pytest.raises(ValueError, match="not on an axis of the channel: z"):
         expected_squared_error(product(Identity.of("c", ["r"])), 10, ["z"])
+
+
+def test_an_axis_of_a_plugin_errs_like_the_matrix_that_it_is(bare, listed) -> None:
+    axis = coupled([[F(7, 10) if u == v else F(1, 10) for v in range(4)] for u in range(4)])
+    for names in (["a"], ["b"], ["a", "b"]):
+        assert weight_norms(listed(axis), names) == pytest.approx(weight_norms(axis, names))
+    with pytest.raises(ValueError, match=r"'acme\.bare' does not list its released values"):
+        weight_norms(bare(axis), ["a"])
+    wide = Matrix(
+        axis.original, (replace(axis.released[0], labels=("r", "s", "t")), axis.released[1]), ((F(1, 6),) * 4,) * 6
+    )
+    with pytest.raises(ValueError, match="does not distinguish the domains of its attributes"):
+        weight_norms(listed(wide), ["a"])
 
 
 def test_a_domain_of_astronomic_size_needs_its_occupied_cells_alone() -> None:

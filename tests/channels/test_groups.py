@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rrpolicy.channels.anatomy import draw as two_tables
+from rrpolicy.channels.anatomy import goodness_of_fit
 from rrpolicy.channels.anatomy.channel import QIT, ST, AnatomyChannel
 from rrpolicy.channels.anatomy.group_assignment import GroupAssignment, assign_groups
 from rrpolicy.channels.anatomy.partition_plan import groups_of, largest_eligible
@@ -255,6 +256,55 @@ def test_what_must_be_equal_is_compared(memory, table, name, value, told):
 
     assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
     assert told in found.companions[0].meaning
+
+
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (QIT, "columns of the quasi-identifiers' table are not the declared"),
+        (ST, "columns of the sensitive table are not"),
+    ],
+)
+def test_a_table_without_a_column_does_not_conform(memory, table, told):
+    original = people(memory, 300, 5)
+    sink = drawn(groups(2), original, 2)
+    sink.batches[table] = [part.drop_columns(["group_id"]) for part in sink.batches[table]]
+    found = verdict(groups(2), original, sink)
+
+    assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
+    assert told in found.companions[0].meaning
+
+
+def test_another_quasi_identifier_in_a_group_does_not_conform(memory):
+    original = people(memory, 300, 5)
+    sink = drawn(groups(2), original, 2)
+    other = SEX[1 - SEX.index(sink.rows(QIT)[0][0])]
+    found = verdict(groups(2), original, changed(sink, QIT, 0, "sex", other))
+
+    assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
+    assert "differs from the original" in found.companions[0].meaning
+
+
+@pytest.mark.parametrize(("most", "untested"), [(8, ["disease x disease"]), (16, ["wide x disease"]), (1 << 20, [])])
+def test_tables_that_are_too_large_to_be_tested_are_said(memory, monkeypatch, most, untested):
+    monkeypatch.setattr(goodness_of_fit, "_LARGEST", most)
+    wide = tuple(f"{i}" for i in range(6))
+    plain = people(memory, 300, 5)
+    codes = {**plain.codes, "wide": np.arange(300) % 6}
+    original, channel = memory({**DOMAINS, "wide": wide}, codes), groups(2, column("wide", wide))
+    found = verdict(channel, original, drawn(channel, original, 2))
+
+    assert found.verdict is Verdict.SATISFIED
+    assert list(found.assumptions) == [f"the joint table of {name} is too large to be tested" for name in untested]
+
+
+@pytest.mark.parametrize(
+    ("sensitive", "told"), [((4, 4, 4), "one or two sensitive attributes, not 3"), ((200, 101), "at most 20,000 comb")]
+)
+def test_groups_of_too_many_values_are_refused(sensitive, told):
+    columns = [column(f"s{i}", tuple(f"{v}" for v in range(size))) for i, size in enumerate(sensitive)]
+    with pytest.raises(ValueError, match=told):
+        replace(groups(2), sensitive=tuple(columns))
 
 
 def test_tables_of_another_table_do_not_conform(memory):

@@ -183,6 +183,11 @@ def test_further_digits_are_those_of_the_same_person():
         return released.tolist()
 
     assert split(0, 50) == [*split(0, 17), *split(17, 18), *split(18, 50)]
+    numbers = here.numbers(SKEW, here.marks(ids(50)), codes)
+    further = [numbers.further(person, place) for person in (17, 18) for place in (1, 2)]
+    alone = here.numbers(SKEW, here.marks(ids(50))[17:18], codes[17:18])
+    assert further[:2] == [alone.further(0, 1), alone.further(0, 2)]
+    assert len({*further, int(words[17]), int(words[18])}) == 6
 
 
 def test_an_axis_that_draws_otherwise_than_by_one_number_is_refused():
@@ -201,6 +206,11 @@ def test_what_an_engine_or_a_policy_calls_a_column_changes_no_number():
     assert axis_digest(KEPT) != axis_digest(Retention.uniform("x", LABELS, Fraction(67, 100)))
     assert axis_digest(KEPT) != axis_digest(Retention.uniform("x", ("a", "c", "b"), Fraction(2, 3)))
     assert axis_digest(KEPT) != axis_digest(Retention.uniform("z", LABELS, Fraction(2, 3)))
+
+
+def test_an_axis_whose_columns_cannot_be_described_has_numbers_of_its_own(bare):
+    one, other = bare(KEPT), bare(Retention.uniform("x", LABELS, Fraction(67, 100)))
+    assert len({axis_digest(axis) for axis in (one, bare(KEPT), other, KEPT)}) == 3
 
 
 def test_averaging_what_lasts_tells_no_more_than_one_release():

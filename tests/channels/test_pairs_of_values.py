@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from rrpolicy.channels.anatomy import group_assignment
+from rrpolicy.channels.anatomy import goodness_of_fit, group_assignment
 from rrpolicy.channels.anatomy.channel import QIT, AnatomyChannel
 from rrpolicy.channels.anatomy.partition_plan import PairGroupKind, group_kinds_of_table
 from rrpolicy.channels.json_decoding import channel_from_json
@@ -193,6 +193,29 @@ def test_other_combinations_than_the_counts_give_are_caught(memory: Any) -> None
     found = verdict(groups(2), original, sink)
 
     assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
+
+
+def test_tables_that_are_too_large_to_be_tested_are_said(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(goodness_of_fit, "_LARGEST", 11)  # of 12 combinations
+    original = people(memory, 300, 5)
+    found = verdict(groups(), original, drawn(groups(), original, 2))
+
+    assert found.verdict is Verdict.SATISFIED
+    assert found.assumptions == ("the joint table of disease x income is too large to be tested",)
+
+
+def test_groups_with_fewer_values_in_one_table_do_not_conform(memory: Any) -> None:
+    disease, income = [0, 1, 2, 0, 1, 2, 3], [0, 1, 0, 1, 2, 1, 2]
+    original = memory(DOMAINS, {"sex": [0] * 7, "age": [0] * 7, "disease": disease, "income": income})
+    sink = drawn(groups(2), original, 1)
+    one = {MULTIPLICITY: [1] * 7, "count": [1] * 7}
+    first, second = [FIRST[v] for v in disease], [SECOND[v] for v in income]
+    sink.batches["st_1"] = [pa.table({"group_id": [1, 1, 1, 2, 2, 3, 3], "disease": first, **one})]
+    sink.batches["st_2"] = [pa.table({"group_id": [1, 1, 2, 2, 2, 3, 3], "income": second, **one})]
+    found = verdict(groups(2), original, sink)
+
+    assert (found.verdict, found.achieved.value) == (Verdict.FAILED, 0)
+    assert "not as many values of one sensitive column" in found.companions[0].meaning
 
 
 def test_the_channel_is_read_back_and_tells_its_tables() -> None:

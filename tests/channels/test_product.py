@@ -17,13 +17,17 @@ from rrpolicy.canonical_json import canonical
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Domain, Matrix
 from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.decoders import IdentityDecoder
 from rrpolicy.channels.json_decoding import channel_from_json
 from rrpolicy.channels.product import draw as drawing
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
+from rrpolicy.channels.undisclosed_channel import UndisclosedChannel
+from rrpolicy.errors import PolicyError
 from rrpolicy.frozen import replace
+from rrpolicy.policy.model import Attribute, Role
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.source.run_length import blocks, counted, with_unit_multiplicity
 
@@ -254,6 +258,34 @@ def test_the_path_is_chosen_by_what_is_public_and_types_are_filled_in(survey):
     assert [c.type for c in settled.tables()[0].columns] == ["INTEGER", "INTEGER", "VARCHAR", "VARCHAR"]
     original.records = 70_000  # the carried column may have as many values
     assert plain().settle(original).sampler == "records/2"
+
+
+def test_a_series_needs_a_table_that_identifies_people(survey, collector):
+    with pytest.raises(ValueError, match="a column that identifies people"):
+        drawn(replace(plain(), sampler="series"), survey(), collector)
+
+
+def test_columns_of_an_axis_that_cannot_be_described_stay_as_they_are(bare):
+    attribute = Attribute("sex", Role.QUASI_IDENTIFIER, SEX, release_as="gender")
+    axis = Retention.uniform("sex", SEX, Fraction(7, 10))
+
+    assert Product.of([attribute], [axis]).order == ("gender",)
+    assert Product.of([attribute], [bare(axis)]).order == ("sex",)
+
+
+def test_a_channel_with_withheld_matrices_is_published_and_never_drawn_from(survey, collector):
+    public, original = UndisclosedChannel.of(plain()), survey()
+
+    assert public.tables() == plain().tables()
+    for use in (
+        lambda: public.settle(original),
+        lambda: drawn(public, original, collector),
+        lambda: public.conforms(original, {}),
+    ):
+        with pytest.raises(PolicyError, match="RR526.*'sex', 'schooling': the publisher withholds"):
+            use()
+    with pytest.raises(ValueError, match="cannot be withheld"):
+        UndisclosedChannel.of(Product((Sets.of("race", RACE, 2),), (), ("race",)))
 
 
 def test_two_tables_that_differ_in_one_record_take_the_same_path(survey):

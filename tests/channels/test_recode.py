@@ -15,6 +15,7 @@ from rrpolicy.channels.axes.partition import Boxes, Cut, Levels
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
+from rrpolicy.frozen import replace
 from rrpolicy.testing import check_axis
 
 A, B = Domain("a", ("x", "y", "z")), Domain("b", (1, 2))
@@ -75,6 +76,11 @@ def test_what_is_released_is_a_group_or_a_star():
         (lambda: Recode.by_levels([A], [["*", "*", "v"]], suppressed=[]), "cannot mean suppressed"),
         (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 1),),), Levels()), "exactly one group"),
         (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 3),),), Levels()), "must represent"),
+        (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (), Levels()), "groups for each attribute"),
+        (lambda: Recode((A,), (Column("a", "category", ("u",), "", "a"),), (((0, 1), (2,)),), Levels()), "every group of an attribute must have a label"),
+        (lambda: Recode((A,), (Column("a", "category", ("u", "v"), "", "a"),), (((0, 1, 2), (2,)),), Levels(suppressing=True)), "last label of an attribute"),
+        (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((0, 0), (Cut(2, (1, 2)), None, None))), "unknown attribute or label"),
+        (lambda: Recode(BOXES.original, (replace(BOXES.released[0], labels=("*", "x", "y..z", "y")), BOXES.released[1]), BOXES.groups, BOXES.rule), "label without a name"),
         (lambda: Recode.by_levels([A, B], [["u", "u", "v"], [1, 2]], suppressed=[(7, 0)]), "not one of the classes"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((1, 0), (None,))), "not the whole domain"),
         (lambda: Recode(BOXES.original, BOXES.released, BOXES.groups, Boxes((0, 0), (Cut(0, (1, 3)), None, None))), "does not part"),

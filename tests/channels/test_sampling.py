@@ -101,6 +101,13 @@ def test_cells_beside_each_other_are_independent_and_empty_ones_read_nothing():
     assert {(a, 0, b): x * y for (a,), x in exactly(1, p).items() for (b,), y in exactly(2, p).items()} == law
 
 
+def test_no_cells_draw_nothing():
+    law = DiscreteDistribution.of({0: Fraction(1, 3), 1: Fraction(2, 3)})
+    none = np.zeros(0, dtype=np.int64)
+
+    assert [part.tolist() for part in draw_multinomials(none, none, [law], Script((), 1))] == [[], [], []]
+
+
 def test_probability_0_reads_no_bit():
     assert binomial(np.array([0, 3, 70]), Fraction(0), Script((), 1)).tolist() == [0, 0, 0]
 

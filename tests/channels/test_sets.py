@@ -25,6 +25,7 @@ from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.finding import Verdict
 from rrpolicy.frozen import replace
+from rrpolicy.plugin.solve import addition_mean_squared_error
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import check_axis
 
@@ -130,6 +131,18 @@ def test_axes_keep_their_promises(axis: Sets) -> None:
 def test_a_size_that_hides_nothing_or_that_no_set_has_is_refused(set_size: int) -> None:
     with pytest.raises(ValueError, match="from 2 to 4 of its 4 values"):
         Sets.of("a", labels(4), set_size)
+
+
+def test_a_column_without_sets_of_the_categories_is_refused() -> None:
+    axis = Sets.of("a", labels(4), 2)
+    for change in ({"kind": "category"}, {"labels": labels(3)}):
+        with pytest.raises(ValueError, match="'a' must contain sets of the categories of 'a'"):
+            replace(axis, released=(replace(axis.released[0], **change),))
+
+
+def test_sets_of_all_values_leave_an_infinite_error() -> None:
+    assert addition_mean_squared_error(4, 4, 100, "table") == math.inf
+    assert addition_mean_squared_error(4, 2, 100, "table") == Fraction(3, 800)
 
 
 @pytest.mark.parametrize(

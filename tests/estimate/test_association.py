@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import product
 from uuid import uuid4
 
@@ -24,6 +25,7 @@ from rrpolicy.estimate.association.loglinear import (
 )
 from rrpolicy.estimate.association.measures import MEASURES
 from rrpolicy.estimate.results.chart_layout import chart
+from rrpolicy.estimate.rules import itemsets
 from rrpolicy.estimate.rules.errors import rule_errors
 
 SEX, AGE, ILL = ("F", "M"), ("young", "middle", "old"), ("no", "yes")
@@ -226,6 +228,42 @@ def test_independence_is_tested_on_the_release_or_by_a_score_test(survey, publis
     assert "score test" in together.independence("x", "y").method
     with pytest.raises(PolicyError, match="randomised together"):
         together.independence("x", "y", method="released")
+
+
+def test_the_score_test_is_for_tables_of_few_cells(publish, made):
+    axes = [made.retention(name, list(range(7)), [(tuple(range(7)), "9/10")]) for name in "uv"]
+    rows = {"u": [i % 7 for i in range(98)], "v": [i // 14 for i in range(98)]}
+    release = rrpolicy.open_release(publish(axes, rows))
+    assert release.independence("u", "v", method="rao-scott").p_value == release.independence("u", "v").p_value
+    with pytest.raises(PolicyError, match="RR276.*up to 36 cells") as caught:
+        release.independence("u", "v", method="score")
+    assert caught.value.problems[0].hint == 'method="rao-scott"'
+
+
+def test_columns_drawn_together_have_the_intervals_of_their_matrix(publish, made):
+    """A matrix of pairs that is the product of two is those two: also where categories are put together."""
+    keep = {
+        "x": [
+            [Fraction(4, 5), Fraction(1, 10), Fraction(1, 10)],
+            [Fraction(1, 10), Fraction(4, 5), Fraction(1, 10)],
+            [Fraction(1, 10), Fraction(1, 10), Fraction(4, 5)],
+        ]
+    }
+    keep["y"] = [[Fraction(9, 10), Fraction(1, 10)], [Fraction(1, 10), Fraction(9, 10)]]
+    rng = np.random.default_rng(2)
+    x = rng.integers(0, 3, 600)
+    rows = {"x": [*map("abc".__getitem__, x)], "y": [*map("cd".__getitem__, (x + rng.integers(0, 2, 600)) % 2)]}
+    joint = [[str(p * q) for p in r for q in s] for r in keep["x"] for s in keep["y"]]
+    together = rrpolicy.open_release(publish([made.coupled("xy", list(product("abc", "cd")), joint)], rows, name="one"))
+    axes = [made.matrix(n, v, v, [[*map(str, row)] for row in keep[n]]) for n, v in (("x", "abc"), ("y", "cd"))]
+    apart = rrpolicy.open_release(publish(axes, rows, name="two"))
+
+    for present in (None, (["b", "c"], ["d"])):
+        one, two = (
+            release.association("x", "y", present=present, target="population") for release in (together, apart)
+        )
+        assert one.estimate == pytest.approx(two.estimate, nan_ok=True)
+        assert one.conf_int() == pytest.approx(two.conf_int(), nan_ok=True, rel=1e-6)
 
 
 def test_the_level_of_the_tests_holds_where_that_of_a_reconstructed_table_is_lost():
@@ -523,6 +561,30 @@ def test_rules_are_compared_with_the_true_ones(survey, publish, made):
         assert exact.found[by] == exact.true == errors.true
         assert exact.support_error[by] == pytest.approx(0, abs=1e-12)
         assert exact.false_positives[by] == exact.false_negatives[by] == 0
+
+
+def test_rules_of_what_a_condition_leaves_out_are_refused(survey):
+    release, _ = survey
+    assert release.rule(["region = north -> ill = yes"], where="region = 'north'").rules
+    with pytest.raises(PolicyError, match="RR277.*the condition leaves no record with region = south"):
+        release.rule(["region = south -> ill = yes"], where="region = 'north'")
+
+
+def test_too_many_sets_of_items_are_refused(survey, monkeypatch):
+    release, _ = survey
+    monkeypatch.setattr(itemsets, "MOST_ITEMSETS", 3)
+    with pytest.raises(PolicyError, match="more than 3 sets of 2 items reach up to the least support"):
+        release.rules(0.05, 0.1)
+    assert release.rules(0.05, 0.1, longest=2).rules
+
+
+def test_rules_of_other_records_than_the_manifest_states_are_refused(survey, made):
+    release, _ = survey
+    document = json.loads((release.folder / "release.json").read_text())
+    (release.folder / "release.json").write_text(json.dumps(document | {"records": 19_999}))
+    made.seal(release.folder)
+    with pytest.raises(PolicyError, match="RR269.*it has 20,000 records, not 19,999"):
+        rrpolicy.open_release(release.folder).rules(0.05, 0.1)
 
 
 @pytest.mark.parametrize("arguments", [(0, 0.5), (0.1, 1.5), (0.1, 0.5, None, None)])

@@ -126,7 +126,7 @@ def test_a_seed_gives_the_same_and_every_form_says_what_it_is(survey, capsys, tm
     assert all(r["s_low"] < r["s"] < r["s_high"] for r in rows)
 
 
-def test_what_cannot_be_bootstrapped_is_refused(survey, capsys):
+def test_what_cannot_be_bootstrapped_is_refused(survey, capsys, monkeypatch):
     release, _ = survey(300)
     for question in (
         lambda r: r.mean("y", "a"),
@@ -138,6 +138,10 @@ def test_what_cannot_be_bootstrapped_is_refused(survey, capsys):
     ):
         with pytest.raises(PolicyError, match="RR509"):
             release.bootstrap(question, 60)
+    with monkeypatch.context() as patched:
+        patched.setattr("rrpolicy.estimate.bootstrap.CELLS", 3)
+        with pytest.raises(PolicyError, match="RR509.*a joint table of more than 3 cells"):
+            release.bootstrap(lambda r: r.crosstab(["a", "b"]), 60)
     for draws, seed in ((49, 0), (60, -1), (10**6, 0)):
         with pytest.raises(PolicyError, match="RR509"):
             release.bootstrap(lambda r: r.crosstab("a"), draws, seed)

@@ -13,8 +13,9 @@ from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
-from rrpolicy.channels.decoders import AnatomyDecoder, Block
+from rrpolicy.channels.decoders import AdditionDecoder, AnatomyDecoder, Block
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.weights import sets
 from rrpolicy.estimate.weights.base import EXACT_LIMIT, minimum_variance, minimum_variance_float
 from rrpolicy.estimate.weights.decoder_weights import axis_weights
 
@@ -115,5 +116,20 @@ def test_shares_of_groups_are_no_weights_of_released_values():
     (weights,) = axis_weights(AnatomyDecoder(("s",), "st", "qit", "g", "s", "n", ("a", "b"), 2))
 
     assert (weights.unbiased, weights.original) == (False, (("a",), ("b",)))
-    with pytest.raises(PolicyError, match="RR288"):
-        weights.solve(np.eye(2, dtype=bool))
+    for refused in (weights.solve, weights.under):
+        with pytest.raises(PolicyError, match="RR288"):
+            refused(np.eye(2, dtype=bool))
+
+
+def test_sets_have_no_weights_of_released_values(monkeypatch):
+    labels = tuple((v,) for v in "abcd")
+    (weights,) = axis_weights(AdditionDecoder(("s",), ("s",), labels, 2))
+    for refused in (weights.solve, weights.under):
+        with pytest.raises(PolicyError, match="RR279"):
+            refused(np.eye(4, dtype=bool))
+    with pytest.raises(PolicyError, match="RR267"):
+        axis_weights(AdditionDecoder(("s",), ("s",), labels, 0))
+    assert weights.factors(None).shape == (16, 4)
+    monkeypatch.setattr(sets, "FACTOR_ENTRIES", 63)
+    with pytest.raises(PolicyError, match="RR268.*sets of 4 values is too large"):
+        weights.factors(None)

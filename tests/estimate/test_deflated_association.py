@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.opening import open_release
 from rrpolicy.testing import TableInMemory, open_policy, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
 from rrpolicy.utility.association_tables import cramers_v, mutual_information, uncertainty_coefficients, written_pair
@@ -33,6 +34,17 @@ def table_of(policy, records: int = 6_000) -> TableInMemory:
     a = chance.integers(0, WIDE, records)
     b = np.where(chance.random(records) < 0.15, a % WIDER, chance.integers(0, WIDER, records))
     return TableInMemory.of(policy, {"a": a.tolist(), "b": b.tolist(), "s": (b % 3).tolist()})
+
+
+def test_two_columns_that_are_hidden_in_one_set_are_not_deflated(publish, made):
+    columns = [made.column(name, values, "set", "VARCHAR[]") for name, values in (("a", "xy"), ("b", "uv"))]
+    labels = [["x", "u"], ["x", "v"], ["y", "u"], ["y", "v"]]
+    decoder = made.decoder(["a", "b"], "addition", {"columns": ["a", "b"], "labels": labels, "set_size": 2})
+    rows = {"a": [["x", "y"], ["x", "x"]] * 9, "b": [["u", "v"], ["u", "v"]] * 9}
+    release = open_release(publish([made.Axis(decoder, tuple(columns), [])], rows))
+    assert release.crosstab(["a", "b"]).estimate.sum() == pytest.approx(18)
+    with pytest.raises(PolicyError, match="RR278.*hidden in one set are not deflated"):
+        release.association("a", "b", ["i"], deflate=True)
 
 
 @pytest.mark.parametrize("how", [APART, TOGETHER])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from datetime import date
 
 import pytest
 
@@ -123,3 +124,64 @@ def test_every_estimate_has_ends_in_order_or_an_error_with_a_code(publish, made,
                     assert marks or not possible[0] <= estimate <= possible[1], shown
                     assert marks or "outside" in shown or isinstance(found, Rules), shown
     assert answered >= 20
+
+
+@pytest.fixture
+def many(publish, made):
+    """A release with a column of every kind, and numbers that nothing can sum."""
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    rows = ["8/10", "1/10", "1/10"], ["1/10", "8/10", "1/10"], ["1/10", "1/10", "8/10"]
+    pq = made.coupled(["p", "q"], [["u", 1], ["u", 2], ["w", 1]], rows)
+    wide = made.recoded("r", {"a": ["x"], "b": ["y", "z"], "*": ["x", "y", "z"]})
+    values = {
+        "sex": list("FM") * 12,
+        "p": ["u", "u", "w"] * 8,
+        "q": [1, 2, 1] * 8,
+        "r": ["a", "b", "*"] * 8,
+        "y": [math.inf, *map(float, range(23))],
+        "debt": [-1.0] + [2.0] * 23,
+        "v": [1.0, 2.0] * 12,
+        "c": ["c1", "c2", "c3"] * 8,
+        "born": [date(2020, 1, 1)] * 24,
+        "ever": [True, False] * 12,
+    }
+    types = {"y": "DOUBLE", "debt": "DOUBLE", "v": "DOUBLE", "c": "VARCHAR", "born": "DATE", "ever": "BOOLEAN"}
+    carried = [made.column(name, (), "carried", kind) for name, kind in types.items()]
+    return open_release(publish([sex, pq, wide], values, carried=carried))
+
+
+@pytest.mark.parametrize(
+    ("question", "told"),
+    [
+        (lambda r: r.mean("y"), "RR274: 'y' contains infinite numbers"),
+        (lambda r: r.with_design(weight="v").mean("y"), "RR274: 'y' contains infinite numbers"),
+        (lambda r: r.with_design(weight="debt").crosstab("sex"), "RR545: 'debt' is not a number of at least 0"),
+        (lambda r: r.with_design(weight="c"), "RR545: 'c' contains no numbers"),
+        (lambda r: r.with_design(weight="v", alone="x"), "RR271: no such treatment: alone='x'"),
+        (
+            lambda r: r.with_design(weight="v").shares("sex", ["sex"], part="r = 'x'"),
+            "RR288: shares of people of a population cannot be estimated from 'r'",
+        ),
+        (lambda r: r.bootstrap(lambda s: s.with_design(weight="v").crosstab("sex")), "RR509: .*its design"),
+        (lambda r: r.query("SELECT min(r) FROM release"), "RR272: .*released unchanged, which 'r' is not"),
+        (lambda r: r.crosstab("sex", "born > 'never'"), "RR265: a constant of the condition does not fit"),
+        (lambda r: r.crosstab("sex", "born > 4"), "RR265: 'born' contains a value of type DATE, and .* with a number"),
+        (lambda r: r.crosstab("sex", "born = TRUE"), "RR265: 'born' contains a value of type DATE"),
+        (lambda r: r.crosstab("sex", "ever = 'yes'"), "RR265: 'ever' contains a truth value, and .* with a text"),
+        (lambda r: r.crosstab("sex", "sex = DATE '2020-01-01'"), "RR265: '2020-01-01' is not a category of 'sex'"),
+        (lambda r: r.crosstab("sex", "sex = TIME '10:00:00.50'"), "RR265: '10:00:00.5' is not a category of 'sex'"),
+        (lambda r: r.loglinear("p*q"), "RR275: 'p', 'q' were randomised together"),
+        (lambda r: r.rule([]), "RR277: no rule is named"),
+        (lambda r: r.mean("v", "sex").conf_int(interval="odd"), "RR278: no such interval: 'odd'"),
+    ],
+)
+def test_what_has_no_answer_is_refused_with_a_code(many, question, told):
+    with pytest.raises(PolicyError, match=told):
+        question(many)
+
+
+def test_a_cube_has_no_table_by_other_columns(many):
+    cube = many.cube(["sex", "p"])
+    assert cube.table("p", "sex").by == ("sex", "p")
+    with pytest.raises(KeyError, match="q"):
+        cube.table("q")

@@ -72,6 +72,42 @@ def test_of_many_records_in_few_steps_where_rounding_hides_what_is_likelier(
         assert maximum_likelihood(drawn.astype(float).reshape(16, 5), matrices).converged
 
 
+def unsolved(*_):
+    raise np.linalg.LinAlgError
+
+
+@pytest.mark.parametrize("off", [("_SMALL", 0), ("maximise_quadratic", unsolved)], ids=["large", "singular"])
+@pytest.mark.parametrize("released", [[9, 2, 2, 40, 105], [9, 0, 0, 0, 105], [20, 20, 20, 20, 20]])
+def test_where_no_quadratic_is_solved_em_reaches_the_same_maximum(off, released, monkeypatch):
+    P = np.array([[0, 0, 4], [0, 5, 0], [0, 5, 0], [4, 0, 3], [6, 0, 3]]) / 10  # a step can leave a released value at 0
+    n = np.array(released, dtype=float)
+    quickly = maximum_likelihood(n, [P])
+    monkeypatch.setattr(simplex, *off)
+    slowly = maximum_likelihood(n, [P])
+
+    assert quickly.converged
+    assert slowly.converged
+    np.testing.assert_allclose(quickly.counts, slowly.counts, atol=0.05)
+
+
+def test_a_search_that_stops_early_says_how_far_it_is_from_the_maximum(survey, monkeypatch):
+    release, *_ = survey
+    em = release.crosstab(["sex", "age_group"], estimator="em")
+    monkeypatch.setattr(simplex, "_STEPS", 1)
+    early = release.crosstab(["sex", "age_group"], estimator="em")
+
+    assert "below the largest log-likelihood" in early.summary()
+    assert "below the largest log-likelihood" not in em.summary()
+
+
+def test_em_of_too_many_cells_is_refused(survey, monkeypatch):
+    release, *_ = survey
+    monkeypatch.setattr(simplex, "LIKELIHOOD_CELLS", 7)
+    assert release.crosstab("age_group", estimator="em").estimate.sum() == pytest.approx(6000)
+    with pytest.raises(PolicyError, match="RR268.*EM would run on 8 cells, more than 7"):
+        release.crosstab(["sex", "age_group"], estimator="em")
+
+
 def test_inside_the_simplex_em_is_the_moment_estimate(survey):
     release, *_ = survey
     moment, em = (release.crosstab(["sex", "age_group"], estimator=e) for e in ("moment", "em"))
@@ -96,6 +132,8 @@ def test_outside_it_both_other_estimates_are_proper_tables(publish, made):
     assert moment.estimate.min() < 0
     np.testing.assert_allclose(em.estimate, [100, 0], atol=1e-6)
     np.testing.assert_allclose(projection.estimate, [100, 0])
+    none = release.crosstab("sex", where="sex = 'M'", estimator="projection")
+    assert (none.moment_estimate.min() < 0, none.estimate.tolist()) == (True, [0.0])
     assert "projection" in projection.method
     np.testing.assert_array_equal(projection.moment_estimate, moment.estimate)
     np.testing.assert_array_equal(projection.covariance(), moment.covariance())

@@ -13,6 +13,7 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.exports.programs.program_export import export
 from rrpolicy.frozen import replace
 from rrpolicy.testing import policy_text
 from tests.survey import waived
@@ -246,6 +247,23 @@ def test_what_spss_cannot_hold_is_refused(made, publish, labels, capsys, tmp_pat
     assert [shown["c"][v] for v in values["c"]] == labels
 
 
+def test_texts_too_long_for_spss_are_refused(made, publish):
+    folder = publish([made.identity("c", ["a", "b"])], {"c": ["a", "b"], "note": ["ü" * 16_384, ""]}, "csv",
+                     [made.column("note", (), "carried", "VARCHAR")])  # fmt: skip
+    with pytest.raises(PolicyError, match="RR512: 'note' contains text of more than 32,767 bytes.*--for stata"):
+        rrpolicy.export(folder, "spss")
+    assert "note" in rrpolicy.export(folder, "stata")
+
+
+def test_data_that_cannot_be_read_are_told(made, publish):
+    folder = publish([made.identity("c", ["a", "b"])], {"c": ["a", "b"], "note": ["x", "y"]}, "parquet",
+                     [made.column("note", (), "carried", "VARCHAR")])  # fmt: skip
+    release = rrpolicy.open_release(folder)
+    (folder / "data.parquet").write_bytes(b"PAR1")
+    with pytest.raises(PolicyError, match="RR269"):
+        export(release, "spss")
+
+
 def test_other_formats_are_written_as_csv_first(made, publish):
     axis = made.retention("c", ["a", "b"], [([0, 1], "3/4")])
     for form in ("parquet", "duckdb"):
@@ -255,9 +273,6 @@ def test_other_formats_are_written_as_csv_first(made, publish):
 
 
 def test_a_format_of_a_plugin_s_is_refused(made, publish):
-
-    from rrpolicy.exports.programs.program_export import export
-
     opened = rrpolicy.open_release(publish([made.retention("c", ["a", "b"], [([0, 1], "3/4")])], {"c": ["a"]}, "csv"))
     data = replace(opened.manifest.data, format="arrow")
     other = replace(opened, manifest=replace(opened.manifest, data=data))

@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 from scipy.stats import binom
 
 from rrpolicy.errors import PolicyError
-from rrpolicy.estimate.models import regression
+from rrpolicy.estimate.models import likelihood, regression, scores
 from rrpolicy.estimate.models.likelihood import _Model, fit_likelihood
 from rrpolicy.estimate.models.scores import FAMILIES
 from rrpolicy.estimate.opening import open_release
@@ -18,6 +18,10 @@ __all__ = ["one"]
 
 STRONG = {**KEEP, "sex": "7/10", "ill": "7/10", "age": "3/5", "area": "3/5"}
 FORMULA = "ill ~ sex + area + age"
+
+
+def unsolved(*_):
+    raise np.linalg.LinAlgError
 
 
 @pytest.fixture
@@ -146,6 +150,44 @@ def test_where_neither_is_defined_it_is_refused(one):
         with pytest.raises(PolicyError) as raised:
             ask()
         assert raised.value.problems[0].code == "RR544"
+
+
+@pytest.mark.usefixtures("without_scores")
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("_STEPS", 1),
+        ("_UPHILL", 1e9),
+        ("_MOST_COVARIATES", 1),
+        ("maximise_quadratic", unsolved),
+        ("is_positive_definite", lambda _: False),
+    ],
+    ids=lambda wrong: wrong[0],
+)
+def test_where_the_search_finds_no_maximum_it_is_refused(one, monkeypatch, wrong):
+    release = one(people(900, 9), KEEP)
+    assert len(release.glm("ill ~ sex", "binomial").estimate) == 2
+    monkeypatch.setattr(likelihood, *wrong)
+    with pytest.raises(PolicyError, match="RR544"):
+        release.glm("ill ~ sex", "binomial")
+
+
+@pytest.mark.usefixtures("without_scores")
+def test_categories_that_the_channel_treats_differently_are_not_put_together(made, publish):
+    rng = np.random.default_rng(4)
+    axes = [made.identity("sex", ["f", "m"]), made.retention("kind", list("abc"), [((0, 1), "3/4"), ((2,), "1")])]
+    rows = {"sex": ["f", "m"] * 60} | made.draw(axes[1], rng.integers(0, 3, 120), rng)
+    release = open_release(publish(axes, rows))
+    assert len(release.glm("kind ~ sex", "binomial", success=["c"]).estimate) == 2
+    with pytest.raises(PolicyError, match="RR544"):
+        release.glm("kind ~ sex", "binomial", success=["b", "c"])
+
+
+def test_scores_that_need_too_many_steps_leave_it_to_the_likelihood(one, monkeypatch):
+    release = one(people(900, 9), KEEP)
+    assert not any("likelihood" in flags for flags in release.glm("ill ~ sex", "binomial").flags)
+    monkeypatch.setattr(scores, "_STEPS", 1)
+    assert all("likelihood" in flags for flags in release.glm("ill ~ sex", "binomial").flags)
 
 
 DRAWS = 150

@@ -97,6 +97,33 @@ def test_a_column_may_be_called_as_the_parameters_are(made, publish, asked):
         close(found, [[one.estimate, two.se]])
 
 
+def test_names_of_macros_are_told_apart(made, publish, asked):
+    """Of columns x and y drawn together, and of a column x_y; of columns whose names differ by case in nothing else."""
+    keep = [["7/10" if u == v else "1/10" for v in range(4)] for u in range(4)]
+    cells = [["a", 1], ["a", 2], ["b", 1], ["b", 2]]
+    axes = [made.coupled(["x", "y"], cells, keep), made.retention("x_y", ["a", "b"], [((0, 1), "4/5")])]
+    folder = publish(axes, {"x": ["a", "b"] * 9, "y": [1, 1, 2] * 6, "x_y": ["a", "b", "b"] * 6})
+    release = rrpolicy.open_release(folder)
+    found = asked(
+        folder, "SELECT est_count(w_x_y(x, y, [{'x': 'a', 'y': 1}])), est_count(w_x_y_(x_y, ['a'])) FROM release"
+    )
+    counts = [release.crosstab((), where).rows[0].estimate for where in ("x = 'a' AND y = 1", "x_y = 'a'")]
+    close(found, [counts])
+
+
+def test_columns_without_macros_are_named(made, publish):
+    labels = [[a, b] for a in "ab" for b in "cd"]
+    decoder = made.decoder(["g", "h"], "addition", {"columns": ["g", "h"], "labels": labels, "set_size": 2})
+    columns = tuple(made.column(n, [*v], "set", "VARCHAR[]") for n, v in (("g", "ab"), ("h", "cd")))
+    rows = {"g": [["a", "b"]] * 4, "h": [["c", "d"]] * 4, "flat": ["x", "y"] * 2}
+    flat = made.matrix("flat", ["x", "y"], ["x", "y"], [["1/2", "1/2"], ["1/2", "1/2"]])
+    text = rrpolicy.export(publish([made.Axis(decoder, columns, []), flat], rows), "duckdb")
+
+    assert "-- no macro for g, h: sets of values that belong together" in text
+    assert "-- no macro for flat" in text
+    assert "w_" not in "".join(line for line in text.splitlines(keepends=True) if "MACRO w_" in line)
+
+
 def test_an_axis_too_large_for_a_macro_is_named(made, publish, asked):
     from rrpolicy.exports.programs import macros
 

@@ -21,6 +21,7 @@ from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.sampling.prng import Streams
 from rrpolicy.channels.table import Column
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.counts.scan import count_sets
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.weights.sets import SetWeights, set_weights
 from rrpolicy.exports.files import public_files
@@ -286,10 +287,11 @@ def test_sets_that_the_manifest_does_not_describe_are_told(write: Write, publish
     lists = [["v0", "v1"], {"missing": ["v0"], "strange": ["v0", "v9"], "null": None}[damage]]
     folder = publish([made.Axis(plain(typed.decoder()), tuple(map(plain, typed.columns())), [])], {"a": lists})
 
-    with pytest.raises(PolicyError) as caught:
-        open_release(folder).crosstab("a")
-
-    assert caught.value.problems[0].code == "RR269"
+    release = open_release(folder)
+    for ask in (lambda: release.crosstab("a"), lambda: count_sets(release.data, release.columns.axes["a"], 9)):
+        with pytest.raises(PolicyError) as caught:
+            ask()
+        assert caught.value.problems[0].code == "RR269"
 
 
 def test_what_sets_do_not_allow_is_refused(write: Write) -> None:

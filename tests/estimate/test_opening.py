@@ -178,6 +178,33 @@ def test_a_database_holds_the_promised_table_and_nothing_else(publish, made, sta
         open_release(folder).crosstab("sex")
 
 
+def test_tables_that_this_version_does_not_know_are_refused(folder, made):
+    document = json.loads((folder / "release.json").read_text())
+    document["tables"][0]["name"] = "rows"
+    document["data"]["tables"] = {"rows": document["data"]["tables"]["data"]}
+    (folder / "release.json").write_text(json.dumps(document))
+    made.seal(folder)
+    with pytest.raises(PolicyError, match="RR270: the release has the tables rows; .*update rrpolicy"):
+        open_release(folder)
+
+
+def test_values_of_another_type_or_combination_are_found(publish, made):
+    rows = [["8/10", "1/10", "1/10"], ["1/10", "8/10", "1/10"], ["1/10", "1/10", "8/10"]]
+    pair = made.coupled(["p", "q"], [["u", 1], ["u", 2], ["w", 1]], rows)
+    strange = open_release(publish([pair], {"p": ["u", "w"], "q": [1, 2]}, name="strange"))
+    with pytest.raises(PolicyError, match="RR269.*p, q contain a combination outside their domain"):
+        strange.crosstab(["p", "q"])
+    sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
+    frame = open_release(publish([sex], {"sex": ["F", "X"]}, name="frame"))
+    with pytest.raises(PolicyError, match="RR269.*'sex' contains values outside its domain"):
+        frame.to_pandas()
+    level = made.retention("level", ("low", "high"), [((0, 1), "4/5")])
+    level.columns[0]["type"] = "BIGINT"
+    typed = open_release(publish([level], {"level": [1, 2]}, name="typed"))
+    with pytest.raises(PolicyError, match="RR269.*'level' is of another type"):
+        typed.crosstab("level")
+
+
 def test_a_folder_with_glob_characters_is_only_a_folder(publish, made):
     sex = made.retention("sex", ("F", "M"), [((0, 1), "4/5")])
     for file_format in ("parquet", "csv", "duckdb"):

@@ -20,7 +20,10 @@ from rrpolicy.errors import PolicyError
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.results.chart_layout import chart
 from rrpolicy.estimate.results.result import Result
+from rrpolicy.frozen import replace
 from rrpolicy.plotting.chart import Scale
+from rrpolicy.plotting.svg import svg
+from rrpolicy.plotting.vega import vega_lite
 
 SEX, AGE, REGION = ("F", "M"), ("young", "middle", "old"), ("North", "South")
 KINDS = {
@@ -259,6 +262,38 @@ def test_more_categories_than_can_be_told_apart_are_refused(publish: Any, made: 
     with pytest.raises(PolicyError, match="RR582"):
         found.plot(group="a")
     assert len(chart(found, facet="a").panels) == 5
+
+
+def test_altair_draws_groups_on_one_line_and_numbers_equal_names(release: Any) -> None:
+    table = release.crosstab(["sex", "age"])
+    (spec,) = table.to_altair(group="sex").to_dict()["vconcat"]
+    marks = [
+        layer["encoding"] for layer in spec["layer"] if layer["mark"]["type"] == "point" and "fill" in layer["encoding"]
+    ]
+    assert marks[0]["yOffset"]["sort"] == [*SEX]
+    assert marks[0]["color"]["scale"]["domain"] == marks[0]["shape"]["scale"]["domain"] == [*SEX]
+    shown = chart(table)
+    (panel,) = shown.panels
+    twice = replace(shown, panels=(replace(panel, marks=(panel.marks[0], *panel.marks[:2], panel.marks[0])),))
+    document = vega_lite(twice).to_dict()
+    (drawn,) = document["vconcat"]
+    every = [drawn.get("data", document.get("data", {})), *(layer.get("data", {}) for layer in drawn["layer"])]
+    rows = next(data["values"] for data in every if "estimate" in data.get("values", [{}])[0])
+    one, other = (f"{mark.heading}, {mark.name}" for mark in panel.marks[:2])
+    assert [row["name"] for row in rows] == [one, f"{one} (2)", other, f"{one} (3)"]
+
+
+def test_a_legend_goes_on_in_another_line_and_an_axis_has_a_number(release: Any) -> None:
+    table = release.crosstab(["sex", "age"])
+    shown = chart(table, group="sex")
+    names = ("a name that is long " * 2, "another name that is long " * 2)
+    panels = [
+        replace(p, marks=tuple(replace(m, series=names[SEX.index(m.series)]) for m in p.marks)) for p in shown.panels
+    ]
+    long = replace(shown, series=names, panels=tuple(panels))
+    places = [re.findall(rf'<text x="16.0" y="([0-9.]+)">{re.escape(name)}</text>', svg(long, 360)) for name in names]
+    assert [len(found) for found in places] == [1, 1]
+    assert float(places[1][0]) == float(places[0][0]) + 18
 
 
 @pytest.mark.slow

@@ -141,6 +141,12 @@ def test_what_is_exact_has_no_width_and_what_says_nothing_has_none_either() -> N
         precision(retention(4, "1/4"))
 
 
+def test_of_what_is_too_wide_no_width_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert precision(MATRIX) is not None
+    monkeypatch.setattr("rrpolicy.estimate.sums.precision._LARGEST", 8)
+    assert precision(MATRIX) is None
+
+
 def test_the_population_is_not_meant() -> None:
     """A sample's share varies besides: the variance of a table that takes no count of that is told apart from it."""
     found = precision(retention(2, "9/10"))

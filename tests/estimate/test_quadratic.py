@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
+from rrpolicy.estimate.invert import simplex
 from rrpolicy.estimate.invert.simplex import maximise_quadratic
 
 
@@ -27,6 +28,12 @@ def test_it_is_the_point_of_least_squares(seed: int) -> None:
 
 def test_where_nothing_leads_up_all_entries_are_zero() -> None:
     assert maximise_quadratic(np.eye(3), np.array([-1.0, -2.0, 0.0]), np.ones(3)).tolist() == [0, 0, 0]
+
+
+def test_a_search_that_goes_round_in_circles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simplex, "_ROUNDS", 0)
+    with pytest.raises(np.linalg.LinAlgError, match="no highest point was found"):
+        maximise_quadratic(np.eye(2), np.ones(2), np.ones(2))
 
 
 def test_a_square_that_is_singular_has_no_highest_point() -> None:

@@ -147,6 +147,7 @@ def test_grouping_sets_are_tables_of_the_cube(release, clause, sets):
         ("count(*) / sum(count(*)) OVER ()", [], 1),
         ("count(*) * 1.0 / sum(count(*)) OVER ()", [], 1),
         ("100 * count(*)::DOUBLE / sum(count(*)) OVER ()", [], 100),
+        ("count(*) / sum(count(*)) OVER () / 4", [], 0.25),
         ("count(*) / sum(count(*)) OVER (PARTITION BY sex) * 100.0", ["sex"], 100),
         ("count(*) / sum(count(*)) OVER (PARTITION BY age)", ["age"], 1),
         ("count(*) / sum(count(*)) OVER (PARTITION BY sex, age)", ["sex", "age"], 1),

@@ -71,6 +71,13 @@ def test_conditions_shares_and_means_of_a_joined_table(release):
     where = asked(f"SELECT count(*) AS n {joined} WHERE l.name = 'North' AND sex = 'F'")
     plain = asked("SELECT count(*) AS n FROM release WHERE region IN (1, 3) AND sex = 'F'")
     assert where == plain
+    for condition, regions in (
+        ("name IN ('North', 'Islands')", "1, 3, 4"),
+        ("name IS NOT NULL AND rank IN (2)", "3"),
+        ("NOT name IS NULL AND NOT name = 'South'", "1, 3, 4"),
+    ):
+        found = asked(f"SELECT count(*) AS n {joined} WHERE {condition}")
+        assert found == asked(f"SELECT count(*) AS n FROM release WHERE region IN ({regions})"), condition
     assert asked(f"SELECT count(*) AS n {joined} WHERE rank >= 2") == asked(
         "SELECT count(*) AS n FROM release WHERE region IN (3, 4)"
     )
@@ -116,6 +123,7 @@ def test_categories_without_a_row_are_left_out_and_it_is_said(release, tmp_path,
         ("JOIN l ON release.region > l.code", "code,name\n1,a\n", "RR272", "one equality"),
         ("LEFT JOIN l ON release.region = l.code", "code,name\n1,a\n", "RR272", "another way"),
         ("JOIN m ON release.region = m.code", "code,name\n1,a\n", "RR272", "not one of the given tables"),
+        ("JOIN l ON release.region = l.code JOIN l ON release.sex = l.name", "code,name\n1,F\n", "RR272", "same name"),
         ("JOIN release ON release.region = release.region", "code,name\n1,a\n", "RR272", "once"),
         ("JOIN l ON release.region = l.code AND release.sex = l.name", "code,name\n1,a\n", "RR272", "one equality"),
         ("JOIN l ON release.region = l.code WHERE l.name = 'x'", "code,name\n1,a\n", "RR265", "'x' is not a category"),
@@ -154,6 +162,7 @@ def test_having_chooses_rows_by_estimates(release):
         ("n > 380 AND sex = 'F'", lambda r: r["n"] > 380 and r["sex"] == "F"),
         ("0.12 <= share() OR region = 2", lambda r: r["s"] >= 0.12 or r["region"] == 2),
         ("NOT n BETWEEN 370 AND 390.5", lambda r: not 370 <= r["n"] <= 390.5),
+        ("count(*) > 370 AND count(*) < 390.5", lambda r: 370 < r["n"] < 390.5),
         ("avg(hours) > 39", None),
     ):
         found = rows(having)

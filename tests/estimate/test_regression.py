@@ -7,6 +7,7 @@ import json
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
@@ -14,13 +15,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import binom, binomtest, norm
 
 import rrpolicy
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.models import regression
 from rrpolicy.estimate.models.scores import FAMILIES, solve_score
 from rrpolicy.estimate.opening import open_release
 from rrpolicy.estimate.release import Release
@@ -255,6 +257,8 @@ def test_multinomial_is_the_same_with_two_categories_less_and_predicts_shares(on
     predicted = found.predict(rows)
     assert len(predicted.estimate) == 8
     shares = predicted.estimate.reshape(4, 2)
+    half = norm.ppf(0.975) * predicted.se()
+    assert predicted.conf_int() == pytest.approx(predicted.estimate[:, None] + np.outer(half, [-1, 1]), abs=1e-9)
     assert ((shares > 0) & (shares.sum(axis=1) < 1)[:, None]).all()
     true = np.array([[k["change"], k["outcome"]] for k in found.margins().keys])
     assert len(true) == 4
@@ -312,6 +316,7 @@ def test_summary_dictionary_csv_and_plot_are_those_of_every_result(one):
         ("ill ~ ill", "binomial", {}, "RR541"),
         ("ill ~ nothing", "binomial", {}, "RR262"),
         ("ill ~ center(age)", "binomial", {}, "RR541"),
+        ("ill ~ lag(age)", "binomial", {}, "RR541"),
         ("ill ~ log(age - 1)", "binomial", {}, "RR541"),
         ("ill ~ sex", "cauchy", {}, "RR541"),
         ("kind ~ sex", "binomial", {}, "RR543"),
@@ -388,6 +393,53 @@ def test_numbers_with_a_category_of_missing_values_are_numbers_and_who_has_none_
         assert not any("left out" in said for said in known.notes)
     with pytest.raises(PolicyError, match="multinomial"):
         asked.glm("said ~ sex", "poisson")
+
+
+def test_numbers_beside_words_are_pointed_to_a_condition(made, publish):
+    axes = [made.identity("sex", ["f", "m"]), made.identity("often", [1, 2, "never", "seldom"])]
+    axes[1].columns[0]["type"] = "VARCHAR"
+    rows = {"sex": ["f", "m"] * 8, "often": ["1", "2", "never", "seldom"] * 4}
+    release = open_release(publish(axes, rows))
+    with pytest.raises(PolicyError, match="RR543.*'never' and 'seldom' are not numbers") as raised:
+        release.glm("often ~ sex", "gaussian")
+    hint = raised.value.problems[0].hint or ""
+    condition = hint.partition("`")[2].rpartition("`")[0]
+
+    assert release.glm("often ~ sex", "gaussian", condition).estimate == pytest.approx([1, 1])
+
+
+def test_without_the_library_of_formulas_its_extra_is_named(one, monkeypatch):
+    monkeypatch.setitem(sys.modules, "formulaic", None)
+    with pytest.raises(PolicyError, match="RR540.*formulaic, which is not installed"):
+        one(people(90, 17), EXACT).glm("ill ~ sex")
+
+
+@pytest.mark.parametrize("term", ["center(age)", "I(scale(age) - 1)", "poly (age, 2)", "sex:bs(age, df=4)"])
+def test_terms_that_depend_on_how_often_values_occur_are_refused(one, term):
+    release = one(people(90, 17), EXACT)
+    with pytest.raises(PolicyError, match=r"RR541.*\(\) depends on how often values occur"):
+        release.glm(f"ill ~ {term}", "binomial")
+    assert len(release.glm("ill ~ I(age - 2) + log(age) + Q('sex')", "binomial").estimate) == 4
+
+
+def test_a_model_of_too_many_cells_is_refused(one, monkeypatch):
+    monkeypatch.setattr(regression, "MOST_ENTRIES", 15)
+    release = one(people(300, 17), EXACT)
+    assert len(release.glm("ill ~ sex", "binomial").estimate) == 2
+    with pytest.raises(PolicyError, match="RR268: 8 cells times 2 terms are too many"):
+        release.glm("ill ~ age", "binomial")
+
+
+def test_a_model_of_a_constant_has_the_interval_of_its_share(one):
+    codes = people(3000, 29)
+    found = one(codes, EXACT).glm("ill ~ 1", "binomial", target="population")
+    share = codes["ill"].mean()
+    low, high = 1 / (1 + np.exp(-found.conf_int()[0]))
+
+    assert 1 / (1 + np.exp(-found.estimate[0])) == pytest.approx(share)
+    assert (low, high) == pytest.approx(
+        binomtest(int(codes["ill"].sum()), 3000).proportion_ci(method="wilson"), abs=1e-3
+    )
 
 
 def test_predictions_refuse_what_the_release_does_not_know(one):
@@ -510,6 +562,21 @@ def test_columns_of_any_name_are_terms_in_backticks(made, publish):
     assert {k["of"] for k in found.margins().keys} == set(names)
     with pytest.raises(PolicyError, match="no such"):
         release.glm("ill ~ `no such` +* `flc.grp`", "gaussian")
+    with pytest.raises(PolicyError, match="RR262.*'flc.grp' is not a word that a formula takes") as raised:
+        release.glm("ill ~ flc.grp", "gaussian")
+    assert "`flc.grp`" in raised.value.problems[0].hint
+
+
+def test_a_column_with_the_name_of_a_stand_in_is_itself(made, publish):
+    names = ["odd_0_", "a b"]
+    rng = np.random.default_rng(31)
+    columns = {"ill": rng.integers(0, 2, 60).tolist(), **{n: rng.integers(0, 3, 60).tolist() for n in names}}
+    release = open_release(publish([made.identity(n, [0, 1, 2]) for n in columns], columns))
+    found = release.glm("ill ~ odd_0_ + `a b`", "gaussian")
+    X = np.stack([np.ones(60), *(columns[n] for n in names)], axis=1)
+
+    assert [k["term"] for k in found.keys] == ["Intercept", *names]
+    assert found.estimate == pytest.approx(np.linalg.lstsq(X, np.array(columns["ill"], float), rcond=None)[0])
 
 
 def test_a_straight_line_through_a_share_is_said_to_be_one(publish, made):

@@ -24,8 +24,10 @@ from sqlglot import exp
 import rrpolicy
 from rrpolicy.declarations import Role
 from rrpolicy.errors import DataError, PolicyError
+from rrpolicy.exports.programs.views import SqlDialect, translated_views
 from rrpolicy.exports.sql.columns import category_sql
-from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED
+from rrpolicy.exports.sql.dialects import DIALECTS, SPELLED, number
+from rrpolicy.exports.sql.representative_values import value_inside, value_outside_bins
 from rrpolicy.exports.sql.statements import build_statements
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Attribute, Bins, Policy, SourceSettings
@@ -308,6 +310,29 @@ def test_random_bins_and_codes_agree(in_duckdb: Engine, tmp_path: Path, data: st
     )
 
     agree(in_duckdb, attribute, pa.array(values, pa.float64()), tmp_path)
+
+
+def test_values_for_a_check_are_found_at_the_ends_of_time_and_of_a_day() -> None:
+    early, late = dt.time(0, 0, 1), dt.time(23, 59, 59)
+    assert value_inside(late, None, ()) == late
+    assert value_inside(late, None, {late}) is None
+    assert value_outside_bins((early, late), {dt.time(0, 0)}) is None
+    assert value_outside_bins((early, None), ()) == dt.time(0, 0)
+    assert value_outside_bins((None, dt.time(23, 59, 58)), ()) == late
+    assert value_outside_bins((dt.date.min, dt.date.max), ()) is None
+    assert value_outside_bins((dt.date.min, dt.date(2020, 1, 1)), {dt.date(2020, 1, 2)}) == dt.date(2020, 1, 3)
+    codes = {dt.date(2020, 1, 1) + dt.timedelta(days=n) for n in range(1000)}
+    assert value_inside(dt.date(2020, 1, 1), None, codes) is None
+
+
+def test_infinite_numbers_are_written_as_casts() -> None:
+    ends = [number(math.inf).sql("postgres"), number(-math.inf).sql("duckdb")]
+    assert ends == ["CAST('Infinity' AS DOUBLE PRECISION)", "CAST('-Infinity' AS DOUBLE)"]
+
+
+def test_empty_statements_of_a_file_are_no_views() -> None:
+    found = [*translated_views("SELECT a FROM release;; -- the end\n;", SqlDialect("postgres"), (), {})]
+    assert [statement.sql() for _, statement in found if statement is not None] == ["SELECT a FROM release"]
 
 
 def test_a_wrong_statement_is_told_from_the_right_one(in_duckdb: Engine, tmp_path: Path) -> None:

@@ -140,3 +140,7 @@ def test_groups_are_called_by_their_hierarchy_their_range_or_a_star():
     assert [MondrianAttribute(recoded(tree)).label(g) for g in ((0, 1), (0, 1, 2))] == ["ab", "any"]
     assert list(MondrianAttribute(recoded(tree)).cuts((0, 1, 2))) == [((0, 1), (2,))]
     assert list(MondrianAttribute(recoded(flat)).cuts((0, 1, 2))) == [((0,), (1,), (2,))]
+    odd = Attribute("x", Role.QUASI_IDENTIFIER, ("a", "b", "a to b", "a or b"), scale="ordinal")
+    assert MondrianAttribute(recoded(odd)).names([(0, 1), (2,), (0,)]) == ("(a or b)", "a to b", "a")
+    mixed = Attribute("x", Role.QUASI_IDENTIFIER, (1, True), hierarchy=((1, True), ("any", "any")))
+    assert MondrianAttribute(recoded(mixed)).below((0, 1)) == ((0,), (1,))

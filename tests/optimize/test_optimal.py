@@ -15,7 +15,9 @@ from scipy.optimize import brentq, check_grad
 
 from rrpolicy.channels.probability import keep_probability
 from rrpolicy.errors import RequirementError
-from rrpolicy.optimize.retention.optimizer import minimise_error, solve_common_retention
+from rrpolicy.frozen import replace
+from rrpolicy.optimize.retention.constraints import CachedConstraints, largest_feasible_common
+from rrpolicy.optimize.retention.optimizer import minimise_error, move_inside, solve_common_retention
 from rrpolicy.optimize.retention.problem import (
     Allocation,
     ExpectedError,
@@ -235,6 +237,23 @@ def test_a_solution_that_the_assessors_refuse_is_pulled_back():
     assert within(sizes, 0.9 * epsilon)(solution.keep)
     assert 0.5 < solution.pulled_back < 1
     assert not within(sizes, 0.89 * epsilon)(solution.keep)
+
+
+def test_the_largest_common_retention_is_at_the_limit_of_a_constraint():
+    """The levels are tried from above, then the gap to the last refused one is halved."""
+    least = Smooth(lambda p: np.array([p[0] - 0.8]), lambda p: np.array([[1.0, 0.0]]), "keep <= 4/5")
+    task = Allocation(
+        tuple(RetentionVariable(a, (d,)) for a, d in zip("ab", (2, 2), strict=True)),
+        whole_table((2, 2)),
+        (least,),
+        lambda keep: float(keep[0]) <= 0.8,
+        8,
+    )
+    common = largest_feasible_common(CachedConstraints(task, np.array([2, 2])))
+
+    assert (1 + common) / 2 == pytest.approx(0.8, abs=1e-9)
+    with pytest.raises(RequirementError, match="RR102"):
+        move_inside(replace(task, feasible=lambda _: False), np.full(2, common), np.full(2, common / 2))
 
 
 def test_more_decimals_come_closer():

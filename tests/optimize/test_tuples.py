@@ -8,6 +8,7 @@ import sys
 from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +47,17 @@ def made(rows, kind, l):
     known = [a for a in class_attributes(policy) if a.name != "s"]
     found = tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(l))
     return task, found.channel
+
+
+def test_what_suppression_cannot_reach_is_refused_by_its_name():
+    requirements = [small.requirement("l-diversity", kind="frequency", l=2), small.requirement("k-anonymity", k=2)]
+    policy = small.policy_of(small.attributes(), requirements, requirements[0].options)
+    task = small.task_of(policy, [(0, 0, 0, v % 2) for v in range(8)])
+    never = SimpleNamespace(accepts=lambda *_: False, frequency=None)
+    task = type(task)(policy, task.original, ((requirements[1], never),))
+    known = [a for a in class_attributes(policy) if a.name != "s"]
+    with pytest.raises(RequirementError, match="RR105: what tp suppresses does not satisfy k-anonymity.*larger l"):
+        tuple_suppression(task, task.original, known, policy.attributes["s"], least=Fraction(2))
 
 
 @settings(max_examples=400, deadline=None, derandomize=True)

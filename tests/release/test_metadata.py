@@ -121,6 +121,8 @@ epsilon = 3
 scope = "attribute"
 [mechanism]
 name = "pram"
+[context]
+licence = "https://creativecommons.org/licenses/by/4.0/"
 """,
         "t.parquet",
         "unsigned",
@@ -131,6 +133,7 @@ name = "pram"
     (records,) = read(public, "croissant.json")["recordSet"]
     (resource,) = read(public, "datapackage.json")["resources"]
 
+    assert read(public, "datapackage.json")["licenses"] == [{"path": "https://creativecommons.org/licenses/by/4.0/"}]
     assert [f["dataType"] for f in records["field"]] == ["sc:Text", "sc:Integer", "sc:Integer"]
     assert [f["type"] for f in resource["schema"]["fields"]] == ["string", "integer", "integer"]
     assert next(iter(dataset(public).records("data")))["data/u"] in range(40)

@@ -48,6 +48,7 @@ from dataclasses import dataclass
 from rrpolicy.frozen import replace
 from fractions import Fraction
 from typing import ClassVar
+from rrpolicy.channels.decoders import without_matrix
 from acme_oue.axis import Unary
 from acme_oue.mechanism import Options
 from rrpolicy.plugin import Matrix, Measure, Origin, Outline, Product, Proposal, hookimpl
@@ -109,12 +110,24 @@ ZOO = {
         {"odd": "def decoder(self): return replace(Unary.decoder(self), rows=Unary.decoder(self).rows[::-1])"},
         "the decoder undoes another matrix",
     ),
+    "a decoder of a value that is not released": (
+        {"odd": "def decoder(self): d = Unary.decoder(self); return replace(d, released=(('none',), *d.released[1:]))"},
+        "the decoder undoes another matrix",
+    ),
+    "a withheld decoder": (
+        {"channel": "Own", "own": "def decoders(self): return tuple(map(without_matrix, Product.decoders(self)))"},
+        "its decoder is withheld, which the policy alone decides",
+    ),
     "a ratio that is too small": (
         {"axis": "nearly(of)", "verbatim": "def max_ratio(self): return Fraction(1)"},
         "a larger ratio of probabilities than declared (max_ratio)",
     ),
     "an epsilon that is too small": (
         {"odd": "def log_ratio(self): return Measure(0.5)"},
+        "the declared epsilon (log_ratio) is smaller",
+    ),
+    "an epsilon below every ratio": (
+        {"odd": "def log_ratio(self): return Measure(float('-inf'))"},
         "the declared epsilon (log_ratio) is smaller",
     ),
     "a cross ratio that is too large": (

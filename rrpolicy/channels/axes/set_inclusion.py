@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SetInclusionMatrix(Struct, frozen=True):
-    """Q[j, v] = Pr(the set of a record with value v contains j), used as a transition matrix; columns sum to l."""
+    """Q[j, v] = Pr(the set of a record with value v contains j), applied as a transition matrix; columns sum to l."""
 
     axis: Sets
 
@@ -29,10 +29,6 @@ class SetInclusionMatrix(Struct, frozen=True):
         other = float(self.axis.other_included) ** power
         out: Array = (1 - other) * x + other * x.sum(axis=axis, keepdims=True)
         return out
-
-    def back(self, x: Array, axis: int, power: Literal[1, 2] = 1) -> Array:
-        """Return Q^T, which equals Q."""
-        return self.forward(x, axis, power)
 
 
 def pair_moments(axis: Sets, c: Array) -> tuple[Array, Array]:

@@ -249,9 +249,7 @@ class Sets(MixedIn, Several):
         return float(1 + spread / (1 - self.other_included) ** 2)
 
     def _spread(self, marked: int) -> Fraction:
-        others = self.original_size - 1
-        if others == 1:
-            return Fraction(0)
+        others = self.original_size - 1  # 2 or more, as not every set contains all values
         share = Fraction(marked, others)
         return (self.set_size - 1) * share * (1 - share) * Fraction(others - self.set_size + 1, others - 1)
 

@@ -209,8 +209,8 @@ def _apply_channel(axes: Sequence[Axis], x: Array, power: Literal[1, 2] = 1) -> 
 
 
 def _apply_transpose(axes: Sequence[Axis], x: Array) -> Array:
-    for place, axis in enumerate(axes):
-        x = _expectation_matrix(axis).back(x, place)
+    for place, axis in enumerate(cast("Sequence[Transition]", axes)):
+        x = axis.back(x, place)
     return x
 
 

@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count as count_from
 
 import numpy as np
 
@@ -51,7 +50,8 @@ def _draw_binomials(n: Ints, which: Ints, chances: BinaryExpansions, stream: Str
     success = np.zeros(len(n), dtype=np.int64)
     cell = np.flatnonzero(n > 0)
     undecided, which = n[cell], which[cell]
-    for place in count_from():
+    place = 0
+    while True:
         alive = chances.length[which] > place
         alive &= undecided > 0
         if not alive.all():
@@ -63,7 +63,7 @@ def _draw_binomials(n: Ints, which: Ints, chances: BinaryExpansions, stream: Str
         below = digit.astype(bool)
         success[cell[below]] += (undecided - ones)[below]
         undecided = np.where(below, ones, undecided - ones)
-    raise AssertionError("unreachable")
+        place += 1
 
 
 def _draw_fair_binomials(n: Ints, stream: Stream) -> Ints:

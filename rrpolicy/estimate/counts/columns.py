@@ -173,9 +173,10 @@ class Columns(Struct, frozen=True):
             return category(name, self.domain(name), value, ordered=ordered, labels=labels)
         if name in self.axes:
             return category(name, self.domain(name), value, ordered=ordered)
-        kind = kind_of_type(self.columns[name].type)
-        if kind not in {"other", kind_of(value)}:
-            message = f"{name!r} contains a {kind}, and the condition compares it with a {kind_of(value)}"
+        kind, own = kind_of_type(self.columns[name].type), kind_of(value)
+        if kind != own and not (kind == "other" and own in {"text", "other"}):
+            held = f"value of type {self.columns[name].type}" if kind == "other" else kind
+            message = f"{name!r} contains a {held}, and the condition compares it with a {own}"
             raise PolicyError(Problem("RR265", message))
         if ordered and isinstance(value, str) and _DAY.fullmatch(value):
             message = (

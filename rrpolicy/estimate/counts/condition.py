@@ -163,8 +163,6 @@ def _type_leaf(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expr
     if name in columns.labels:
         return _check_own_table_leaf(leaf, name, columns)
     match leaf:
-        case Null():
-            return ColumnComparison(name, "=", columns.missing[name]) if name in columns.missing else Null(name)
         case ColumnComparison(operator=o, value=v):
             ordered = o not in {"=", "<>"}
             bins = columns.bins(name) if ordered and kind_of(v) == "number" else {}
@@ -173,6 +171,8 @@ def _type_leaf(leaf: ColumnComparison | Member | Null, columns: Columns) -> Expr
             return ColumnComparison(name, o, columns.constant(name, v, ordered=ordered))
         case Member(values=vs):
             return Member(name, tuple(columns.constant(name, v, ordered=False) for v in vs))
+        case _:
+            return ColumnComparison(name, "=", columns.missing[name]) if name in columns.missing else Null(name)
 
 
 def _bins_satisfying(name: str, operator: str, value: float, bins: Mapping[Value, Bin]) -> tuple[Value, ...]:
@@ -250,7 +250,7 @@ def _check_own_table_leaf(
             return ColumnComparison(name, operator, category(name, labels, value, ordered=ordered))
         case Member(values=values):
             return Member(name, tuple(category(name, labels, value, ordered=False) for value in values))
-        case Null():
+        case _:
             return Null(name)
 
 

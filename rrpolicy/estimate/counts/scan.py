@@ -342,9 +342,6 @@ def weighted_sums(  # noqa: PLR0917 what is summed, and by what
     """
     if data.counted_by is not None:
         raise resampling_unsupported_error("its design would have to be drawn again, too")
-    for axis in axes:
-        if isinstance(axis, AnatomyWeights):
-            raise axis.refusal()
     cells = data.cells_sql(axes)
     names = list(dict.fromkeys(name for part in keys for name in part))
     picked = [

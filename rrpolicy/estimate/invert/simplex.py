@@ -147,8 +147,7 @@ def _quadratic(pi: Array, ratio: Array, n: Array, P: Array) -> Array | None:
         aim = maximise_quadratic(H, H @ pi + ratio - 1, pi)
     except np.linalg.LinAlgError:  # singular but for rounding, or too many steps: EM goes on
         return None
-    if not aim.any():
-        return None
+    # aim is not 0: as sum pi ratio = 1, the slope at 0, which is 2 ratio - 1, is positive somewhere
     whole, before = aim / aim.sum(), _likelihood(pi, n, [P])
     for _ in range(_HALVINGS):
         moved = aim / aim.sum()
@@ -164,12 +163,9 @@ def _accelerate_em(first: Array, second: Array, n: Array, matrices: Sequence[Arr
     third = second * _ratio(second, n, matrices)
     r, v = second - first, third - 2 * second + first
     length = math.sqrt(np.vdot(v, v))
-    if length == 0:
-        return np.asarray(third)
-    step = max(1.0, math.sqrt(np.vdot(r, r)) / length)
+    step = max(1.0, math.sqrt(np.vdot(r, r)) / length) if length else 1.0
     jumped = first + 2 * step * r + step**2 * v
-    if jumped.min() < 0:
-        jumped = np.where(jumped < 0, third / 2, jumped)
+    jumped = np.where(jumped < 0, third / 2, jumped)
     jumped = jumped / jumped.sum()
     return np.asarray(jumped if _likelihood(jumped, n, matrices) >= _likelihood(third, n, matrices) else third)
 

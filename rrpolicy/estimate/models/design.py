@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 MISSING = "missing"
 """The category of a missing value in the terms of a model."""
+_STATEFUL = "__is_stateful_transform__"  # formulaic's mark of a function that reads the rows; Q only quotes a name
 
 
 class Formula(Struct, frozen=True):
@@ -48,6 +49,7 @@ def read_formula(text: str) -> Formula:
     try:
         import formulaic
         from formulaic.errors import FormulaicError
+        from formulaic.transforms import TRANSFORMS
     except ImportError:
         message = "formulas are read by formulaic, which is not installed"
         raise PolicyError(Problem("RR540", message, hint=install("models"))) from None
@@ -71,6 +73,12 @@ def read_formula(text: str) -> Formula:
         odd[word] = name
         right = right.replace(f"`{name}`", word)
     read = Formula(outcome[1] or outcome[2], (), right, odd)
+    called = dict.fromkeys(re.findall(r"(?<![\w.])([^\W\d]\w*)\s*\(", right))
+    stateful = [f"{f}()" for f in called if f != "Q" and getattr(TRANSFORMS.get(f), _STATEFUL, False)]
+    if stateful:
+        hint = "subtract or divide by a constant, as in I(age - 40)"
+        message = f"{', '.join(stateful)} depends on how often values occur, which is estimated and not known"
+        raise PolicyError(Problem("RR541", message, hint=hint))
     try:
         named = formulaic.Formula(right).required_variables
     except (FormulaicError, SyntaxError, ValueError) as error:
@@ -122,17 +130,11 @@ class CovariateDesign:
         ) as error:
             message = f"the terms {asked!r} cannot be computed: {formula.with_names(str(error))}"
             raise PolicyError(Problem("RR541", message)) from None
-        spec = made.model_spec
-        if spec.transform_state:
-            listed = formula.with_names(", ".join(sorted(map(str, spec.transform_state))))
-            hint = "subtract or divide by a constant, as in I(age - 40)"
-            message = f"{listed} depends on how often values occur, which is estimated and not known"
-            raise PolicyError(Problem("RR541", message, hint=hint))
         matrix = np.asarray(made, dtype=np.float64)
         if not np.isfinite(matrix).all():
             raise PolicyError(Problem("RR541", f"the terms {asked!r} are not numbers for every category"))
         terms = tuple(_as_categories(formula.with_names(str(term)), domains) for term in made.columns)
-        return cls(terms, matrix, frame, formula, spec.get_model_matrix)
+        return cls(terms, matrix, frame, formula, made.model_spec.get_model_matrix)
 
     def at(self, frame: pd.DataFrame) -> Array:
         """Return (rows, terms) for other rows of the same covariates (RR542 for a number without a category)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import count as count_up
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec import Struct
@@ -264,12 +263,14 @@ def _names(asked: Query, release: Release) -> list[tuple[str, ...]]:
     taken = {(i.alias or release.columns.name(i.of)).casefold() for i in asked.items if isinstance(i.of, str)}
 
     def free_names(of: Aggregate, base: str) -> tuple[str, ...]:
-        for end in ("_" * size for size in count_up()):
+        end = ""
+        while True:
             names: tuple[str, ...] = (base + end,)
             if of.kind not in EXTREMES:
                 names = tuple(n + end for n in SINGLE_QUANTITY_NAMES) if lone else quantity_column_names(base + end)
             if taken.isdisjoint(map(str.casefold, names)):
                 break
+            end += "_"
         taken.update(map(str.casefold, names))
         return names
 

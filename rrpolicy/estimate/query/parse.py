@@ -185,11 +185,10 @@ def _check(select: exp.Expr, tables: Mapping[str, OwnTable]) -> tuple[exp.Group,
     joins = read_joins(select, tables)
     if select.args.get("distinct"):
         raise query_error("DISTINCT lists released values, which are not the original ones")
-    if table.args.get("sample") or not has_no_other_parts(select, "expressions", "from_", *_CLAUSES):
-        raise query_error("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
     group: exp.Group = select.args.get("group") or exp.Group()
-    if not has_no_other_parts(group, "expressions", "all"):
-        raise query_error("GROUP BY takes columns, ALL, GROUPING SETS, CUBE and ROLLUP")
+    plain = has_no_other_parts(select, "expressions", "from_", *_CLAUSES)
+    if table.args.get("sample") or not plain or not has_no_other_parts(group, "expressions", "all"):
+        raise query_error("WITH, QUALIFY, SAMPLE, WINDOW and hints are not supported")
     return group, joins
 
 

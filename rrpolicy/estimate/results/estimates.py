@@ -34,7 +34,6 @@ from rrpolicy.estimate.results.intervals import (
     clip_interval,
     is_uninformative,
     normal_ends,
-    quantile,
     reach_of,
 )
 from rrpolicy.estimate.results.quantities import (
@@ -140,11 +139,6 @@ class Estimates(Result):
         empty, one_end = is_uninformative(ends, self.range).any(), (np.isinf(ends).sum(axis=1) == 1).any()
         said = ((IMPOSSIBLE, beyond.any()), (UNINFORMATIVE, empty), (ONE_END, one_end))
         return (*super().all_notes(), *(text for text, holds in said if holds))
-
-    @property
-    def title(self) -> str:
-        """Return the estimated quantity, in words."""
-        return "Estimates"
 
     @property
     def quantity(self) -> EstimatedQuantity:
@@ -316,17 +310,11 @@ def result_of(
 
 
 def factor(interval: str, level: float) -> float:
-    """Return how many standard errors an interval reaches to each side.
+    """Return how many standard errors an interval reaches to each side; see `reach_of` for the normal one.
 
     Raises:
         PolicyError: RR278 for an unknown kind of interval.
     """
-    match interval:
-        case "normal":
-            return quantile(level)
-        case "chebyshev":
-            return 1 / math.sqrt(1 - level)
-        case _:
-            raise PolicyError(
-                Problem("RR278", f"no such interval: {interval!r}", expected='"tested", "normal" or "chebyshev"')
-            )
+    if interval == "chebyshev":
+        return 1 / math.sqrt(1 - level)
+    raise PolicyError(Problem("RR278", f"no such interval: {interval!r}", expected='"tested", "normal" or "chebyshev"'))

@@ -228,7 +228,9 @@ def transactions(
             read[part].append(_pack_bits(row.cells[codes[row.axis][chosen]] for row in rows))
             records[part] += chosen.sum()
     if not condition.filter and records.sum() != release.records:
-        raise manifest_mismatch_error(f"it has {fixed_number(records.sum())} records, not {release.records}")
+        raise manifest_mismatch_error(
+            f"it has {fixed_number(records.sum())} records, not {fixed_number(release.records)}"
+        )
     parts = [np.concatenate([np.zeros((len(rows), 0), np.uint64), *words], axis=1) for words in read]
     asked = np.array([*product(*(weights for _, weights, _ in kinds))], np.float64)
     return _join_parts(parts, records, asked.T)

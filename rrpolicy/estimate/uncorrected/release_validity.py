@@ -24,7 +24,7 @@ from rrpolicy.escaping.formulas import Handling
 from rrpolicy.escaping.printable import line, visible
 from rrpolicy.estimate.association.independence import chi_square_tail, released_table_test
 from rrpolicy.estimate.association.measures import MEASURES
-from rrpolicy.estimate.invert.simplex import matrix_of
+from rrpolicy.estimate.invert.simplex import transition
 from rrpolicy.estimate.results.html import fragment, rows
 from rrpolicy.estimate.results.result import json_number
 from rrpolicy.estimate.weights.base import AxisWeights
@@ -178,7 +178,6 @@ class MatrixKnowledge(Struct, frozen=True):
 
     columns: tuple[str, ...]
     randomised: bool = True  # any value can be released as another
-    matrix: bool = True  # there is one, of these columns alone
     doubly: bool = False  # its rows add up to 1, too
     half: bool = False  # every category is released unchanged with probability one half or more
     two: bool = False  # it has two categories
@@ -186,7 +185,7 @@ class MatrixKnowledge(Struct, frozen=True):
     @property
     def apart(self) -> bool:
         """Whether it is one column, randomised by itself."""
-        return self.matrix and len(self.columns) == 1
+        return len(self.columns) == 1
 
     @classmethod
     def withheld(cls, decoder: WithheldDecoder) -> MatrixKnowledge:
@@ -196,10 +195,8 @@ class MatrixKnowledge(Struct, frozen=True):
 
     @classmethod
     def of(cls, axis: AxisWeights) -> MatrixKnowledge:
-        """Return the properties of an axis; a form without a matrix has none."""
-        P = matrix_of(axis)
-        if P is None:
-            return cls(axis.columns, axis.randomised, matrix=False)
+        """Return the properties of a randomised axis, which has a matrix unless it is released in sets or groups."""
+        P = transition(axis)
         square = axis.released == axis.original
         doubly = square and bool(np.abs(P.sum(axis=1) - 1).max() <= _DOUBLY)
         half = square and bool(np.diag(P).min() >= 0.5)  # noqa: PLR2004 - one half

@@ -10,7 +10,6 @@ from rrpolicy.channels.decoders import (
     MatrixDecoder,
     RecodeDecoder,
     RetentionDecoder,
-    WithheldDecoder,
     label_cells,
 )
 from rrpolicy.channels.undisclosed_channel import undisclosed_matrix_error
@@ -47,5 +46,5 @@ def axis_weights(decoder: Decoder) -> tuple[AxisWeights, ...]:
         case AnatomyDecoder():
             own, d = label_cells(decoder.labels), decoder
             return (AnatomyWeights(d.columns, own, own, d.table, d.key, d.count),)
-        case WithheldDecoder():
+        case _:
             raise undisclosed_matrix_error(decoder.columns)

@@ -119,12 +119,12 @@ def inside_labels(expression: Expression, spread: Mapping[str, RecodeWeights]) -
 
 def _compares_labels(leaf: ColumnComparison | Member | Null, axis: RecodeWeights) -> bool:
     match leaf:
-        case Null():
-            return True
         case ColumnComparison(operator=operator, value=value):
             return operator in {"=", "<>"} and axis.is_label(value)
         case Member(values=values):
             return all(map(axis.is_label, values))
+        case _:
+            return True
 
 
 def by_category(expression: Expression, inside: Mapping[str, RecodeWeights]) -> Expression:

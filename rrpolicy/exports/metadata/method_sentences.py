@@ -10,7 +10,6 @@ from rrpolicy.channels.decoders import (
     AdditionDecoder,
     AnatomyDecoder,
     Decoder,
-    IdentityDecoder,
     MatrixDecoder,
     RecodeDecoder,
     RetentionDecoder,
@@ -60,6 +59,7 @@ def _treated_columns(decoder: Decoder) -> list[str]:
 
 
 def _method_text(decoder: Decoder) -> str:
+    """Return how a decoder that is not an identity alters values."""
     match decoder:
         case RetentionDecoder(columns=columns):
             of, other = ("combination", "combination") if len(columns) > 1 else ("value", "category")
@@ -73,10 +73,8 @@ def _method_text(decoder: Decoder) -> str:
             return f"released apart from the records (table '{of}'), in groups of at least {l}, dealt at random"
         case RecodeDecoder():
             return "generalised: a label represents one category or several"
-        case WithheldDecoder():
+        case _:
             return "each value is drawn anew by a transition matrix that the publisher withholds"
-        case IdentityDecoder():
-            raise ValueError("an identity changes nothing")
 
 
 def limitations(decoders: Sequence[Decoder]) -> tuple[str, ...]:

@@ -82,7 +82,7 @@ def _variable_commands(variable: CodebookVariable, column: str, name: str) -> It
             yield f"generate double {name} = real({column})"
             yield from (f"quietly replace {name} = .a if {name} == {value}" for value in variable.missing)
             yield f"drop {column}"
-        case "text":
+        case _:
             if variable.escaped:
                 yield f"quietly replace {column} = substr({column}, 2, .) if substr({column}, 1, 1) == uchar(39)"
             yield f"rename {column} {name}"

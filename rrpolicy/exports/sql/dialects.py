@@ -133,7 +133,7 @@ class _MySql(Dialect, frozen=True):
                 told = exp.not_(exp.In(this=self.as_text(x), expressions=[self.text("0"), self.text("1")]))
             case "moment":
                 told = exp.cast(x, "timestamp(6)").is_(exp.null())
-            case "text":  # numbers are compared by their notation
+            case _:  # numbers are compared by their notation
                 return None
         return told, exp.union(exp.select(x.copy()), exp.select(x.copy()), distinct=False).subquery()
 

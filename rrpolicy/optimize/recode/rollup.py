@@ -144,8 +144,7 @@ class LatticeTables:
 
     def people(self, table: Table) -> tuple[Ints, int]:
         """Return (classes,) the people of the population in the classes of a table, and the number in none."""
-        if self.reference is None:
-            raise ValueError("no population was counted")
+        assert self.reference is not None
         theirs = self.reference.at(table.node)
         shape = [ladder.groups[place] for ladder, place in zip(self.ladders, table.node, strict=True)]
         known, found = (_row_numbers(codes, shape) for codes in (theirs.codes, table.codes))

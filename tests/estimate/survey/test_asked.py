@@ -11,6 +11,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.estimate.survey import sums
+from rrpolicy.frozen import replace
 
 from .conftest import sample
 
@@ -158,6 +160,34 @@ def test_randomised_clusters_are_refused_before_the_release_and_after(release, r
     assert refusal(release.with_design, clusters="ill").code == "RR545"
 
 
+def test_clusters_that_an_older_release_randomised_are_refused(release):
+    known = replace(release, design=replace(release.design, randomised_clusters=("village",)))
+    found = refusal(known.crosstab, "ill")
+    assert (found.code, "'village'" in found.message) == ("RR545", True)
+
+
+def test_too_many_groups_for_a_design_are_refused(release, monkeypatch):
+    monkeypatch.setattr(sums, "MOST", 4)
+    assert refusal(release.crosstab, ["ill", "visits"]).code == "RR268"
+    assert len(release.crosstab("ill").estimate) == 2
+
+
+@pytest.mark.parametrize(
+    ("keep", "told"), [("1", "a category has a known total and nobody in the sample"), ("9/10", "are negative")]
+)
+def test_known_totals_of_nobody_calibrate_nothing(made, publish, keep, told):
+    """Where columns were randomised the corrected number of a category that nobody released is negative."""
+    axes = [
+        made.retention("sex", ["F", "M"], [((0, 1), keep)]),
+        made.retention("ill", ["no", "yes"], [((0, 1), "4/5")]),
+    ]
+    rows = {"sex": ["F"] * 40, "ill": ["no", "yes"] * 20}
+    release = rrpolicy.open_release(publish(axes, rows))
+    found = refusal(release.with_design(totals={"sex": {"F": 100, "M": 50}}).crosstab, "ill")
+    assert found.code == "RR547"
+    assert told in found.message
+
+
 def test_randomised_strata_are_left_out_of_errors_and_a_note_says_so(released_once):
     known = released_once(sample(), {"region": "3/4"}, dict([next(iter(AS_QUASI_IDENTIFIERS.items()))]))
     found = known.mean("income")
@@ -191,7 +221,7 @@ def test_a_weight_in_bins_counts_by_its_labels(released_once):
     [
         ({"sex": {"F": 10}}, "differ in 'M'"),
         ({"sex": {"F": 10, "M": 5, "X": 1}}, "differ in 'X'"),
-        ({"sex": {"F": 10, "M": -1}}, "not numbers of people"),
+        ({"sex": {"F": 10, "M": -1}}, "are not numbers of people"),
         ({"sex": {"F": 10, "M": 5}, "ill": {"no": 10, "yes": 6}}, "populations of different sizes: sex 15, ill 16"),
     ],
 )
