@@ -629,7 +629,7 @@ def test_an_invariant_matrix_of_another_table_is_refused(folder, capsys):
     write(folder, rows(200))
     (folder / "people.csv").rename(folder / "others.csv")
     write(folder, rows())
-    text = POLICY + 'invariant = { sex = "observed" }\nkeep_probability = { sex = "4/5" }\nplan_on = "others.csv"\n[release]\naccept = ["marginal:sex"]\n'
+    text = POLICY + 'invariant = { sex = "observed" }\nkeep_probability = { sex = "4/5" }\nplan_on = "others.csv"\n'
     (folder / "policy.toml").write_text(text)
     assert run("plan", folder / "policy.toml") == 2
     assert "an invariant matrix would keep the other table's marginal" in refused(capsys, "RR225")
