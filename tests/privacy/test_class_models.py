@@ -420,7 +420,9 @@ def test_classes_need_each_sensitive_attribute_by_itself(people):
     with pytest.raises(PolicyError, match="RR227.*'disease' is not released"):
         equivalence_classes(asked, absent, whole)
     domains = (Domain("sex", SEXES), Domain("disease", DISEASES))
-    together = Product((Identity.of("age", AGES), Recode.by_levels(domains, (SEXES, DISEASES))), (), ("age", "sex", "disease"))
+    together = Product(
+        (Identity.of("age", AGES), Recode.by_levels(domains, (SEXES, DISEASES))), (), ("age", "sex", "disease")
+    )
     with pytest.raises(PolicyError, match="RR227.*is released together with other attributes"):
         equivalence_classes(asked, together, whole)
 
