@@ -151,5 +151,5 @@ def test_the_words_of_a_field_are_told():
         return Painted(colour)  # type: ignore[arg-type]
 
     assert check_return_type(Painted, paint)("red") == Painted("red")
-    with pytest.raises(TypeError, match="expected one of red, blue"):
+    with pytest.raises(rrpolicy.RefusedError, match="RR413.*`colour` is a str, expected one of red, blue"):
         check_return_type(Painted, paint)("green")

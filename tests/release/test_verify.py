@@ -8,6 +8,8 @@ import os
 import shutil
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -592,3 +594,17 @@ def test_a_draw_of_another_number_of_records_is_not_released(case, monkeypatch):
     with pytest.raises(RuntimeError, match="another number of records"):
         rrpolicy.release(case.policy, case.folder / "bundle")
     assert sorted(path.name for path in case.folder.iterdir()) == before
+
+
+def test_columns_of_other_types_than_stated_are_found(copied):
+    case = copied("parquet")
+    path = case.bundle / "public" / "data.parquet"
+    table = pq.read_table(path)
+    place = table.schema.names.index("hours")
+    pq.write_table(table.set_column(place, "hours", table.column("hours").cast(pa.string())), path)
+    reseal_public(case.bundle)
+    found = verify(case.bundle / "public")
+    assert any(
+        "its columns are of other types than release.json states: hours" in problem.message
+        for problem in found.problems
+    ), found.problems
