@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -34,7 +35,7 @@ from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import TableInMemory, policy_of
 from tests.privacy import deals
-from tests.privacy.test_dealt import drawn, policy
+from tests.privacy.test_dealt import QIT, Sink, drawn, policy
 
 DISCLOSURE, *_ = assessors()
 FALSE_ALARM = 5.5
@@ -470,3 +471,35 @@ def test_groups_of_too_many_members_have_no_posteriors():
     original = TableInMemory.of(policy_of(attributes), codes)
     channel = AnatomyChannel.of(attributes, "disease", MOST_MEMBERS + 1)
     assert posterior_finding(channel, original, None) is None  # type: ignore[arg-type]
+
+
+def written_groups(known: int, why: str | None = None) -> tuple[AnatomyChannel, TableInMemory, Sink]:
+    """Return a channel with so many columns besides the value, everybody's the same, its table and its groups."""
+    attributes = [
+        *(
+            Attribute(f"q{i}", Role.QUASI_IDENTIFIER, ("f", "m"), release_as=f"q{i}", assume_unlinkable=why)
+            for i in range(known)
+        ),
+        Attribute("disease", Role.SENSITIVE, ("a", "b", "c"), release_as="disease"),
+    ]
+    codes = {f"q{i}": [0] * 12 for i in range(known)} | {"disease": [0, 1, 2] * 4}
+    original = TableInMemory.of(policy_of(attributes), codes)
+    channel = AnatomyChannel.of(attributes, "disease", 3)
+    sink = Sink()
+    channel.draw(original, Streams.for_tests(1), sink)
+    return channel, original, sink
+
+
+@pytest.mark.parametrize(("known", "why"), [(1, None), (1, "nobody knows it"), (63, None)])
+def test_people_who_are_all_the_same_are_guessed_evenly(known, why):
+    """Of no column, and of so many that their combinations have no number of 62 bits."""
+    finding = posterior_finding(*written_groups(known, why))
+    assert finding is not None
+    assert finding.achieved.value == pytest.approx(1 / 3)
+
+
+def test_a_value_that_is_in_no_domain_is_of_another_table():
+    channel, original, sink = written_groups(1)
+    sink.replace(QIT, "q0", ["x"] * len(pa.concat_tables(sink.parts[QIT])))
+    with pytest.raises(ValueError, match="does not have"):
+        posterior_finding(channel, original, sink)
