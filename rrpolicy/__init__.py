@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if sys.platform == "win32":  # files are locked, and opened without following links, as POSIX has it
+if sys.platform == "win32":  # pragma: no cover  # files are locked, and opened without following links, as on POSIX
     raise ImportError("rrpolicy runs on Linux and macOS; on Windows use WSL or the container (Containerfile)")
 
 if TYPE_CHECKING:

@@ -255,12 +255,16 @@ def distinguishable_number(
         bound: side of the bounded quantity: the number is rounded so that it stays a bound.
     """
     unlike = [other for other in others if abs(value - other) > NOISE * abs(other)]
-    for digits in range(least, 16):
-        text = figure(value if bound is None else _outward_rounded(value, digits, bound), digits)
-        # trailing zeros are dropped, so that it may read as the limit does with fewer digits
-        if text not in {figure(other, places) for other in unlike for places in (digits, least)}:
-            return text
-    return figure(value, 15)
+    texts = (
+        (digits, figure(value if bound is None else _outward_rounded(value, digits, bound), digits))
+        for digits in range(least, 16)
+    )
+    # trailing zeros are dropped, so that it may read as the limit does with fewer digits
+    return next(
+        text
+        for digits, text in texts
+        if text not in {figure(other, places) for other in unlike for places in (digits, least)}
+    )
 
 
 def _outward_rounded(value: float, digits: int, bound: Direction) -> float:

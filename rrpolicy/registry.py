@@ -422,10 +422,8 @@ class Registry:
 
     def provider(self, assessor: Assessor) -> str:
         """Return the origin of an assessor: the plugin, its distribution and version."""
-        for plugin, known in chain.from_iterable(self._known.values()):
-            if known is assessor:
-                return str(next(i for i in self.plugins if i.name == plugin))
-        raise LookupError(assessor.model)
+        plugin = next(plugin for plugin, known in chain.from_iterable(self._known.values()) if known is assessor)
+        return str(next(info for info in self.plugins if info.name == plugin))
 
     def assessor(self, requirement: Requirement, policy: Policy, outline: Outline) -> Assessor:
         """Return the assessor of a requirement for the planned channel of a mechanism.

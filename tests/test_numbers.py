@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import ast
+import errno
+import itertools
 import re
+import threading
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from rrpolicy.concurrency import map_in_order
+from rrpolicy.counts import Counts, tabulate
+from rrpolicy.errors import write_error
 from rrpolicy.estimate.default_level import LEVEL
 from rrpolicy.numbers import (
     at_most_decimals,
@@ -173,3 +180,34 @@ def test_a_level_that_is_stated_again_is_found(tmp_path: Path, name: str, text: 
     (tmp_path / name).write_text(text)
 
     assert len(levels(tmp_path / name)) == 1
+
+
+def test_a_table_of_no_records_and_one_of_too_many_cells():
+    none = tabulate(("sex",), (2,), np.zeros((0, 1), np.int32), np.zeros(0, np.int64))
+    assert (none.records, none.dense().tolist()) == (0, [0, 0])
+    wide = Counts(("a", "b"), (2**32, 2**32), np.zeros((1, 2), np.int32), np.ones(1, np.int64))
+    with pytest.raises(OverflowError, match="has no flat index"):
+        _ = wide.flat
+
+
+def test_a_file_that_is_too_large_for_its_place_is_refused_with_what_to_do():
+    (problem,) = write_error("out.csv", OSError(errno.EFBIG, "File too large")).problems
+    assert (problem.code, problem.message) == ("RR408", "out.csv cannot be written: a file may not be that large there")
+    assert "rows_per_file" in str(problem.hint)
+
+
+def test_calls_that_wait_are_cancelled_when_nobody_reads_further():
+    done, go = [], threading.Event()
+
+    def call(item: int) -> int:
+        if item:
+            go.wait()
+        done.append(item)
+        return item
+
+    found = map_in_order(call, itertools.count(), 1)
+    threading.Timer(0.2, go.set).start()
+    assert next(found) == 0
+    found.close()
+    assert 0 in done
+    assert len(done) <= 2

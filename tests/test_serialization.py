@@ -268,3 +268,14 @@ def test_any_object_reads_back_from_its_document_and_fits_its_schema(tree: Tree)
 def test_malformed_errors_quote_no_value() -> None:
     for change in ({"colour": "swordfish"}, {"path": "swordfish"}, {"parts": {"one": {"form": "swordfish"}}}):
         assert "swordfish" not in faults(record(TREE) | change, Tree)
+
+
+class Odd(Struct):
+    value: complex
+
+
+def test_a_type_that_no_document_has_is_an_error_of_its_author():
+    with pytest.raises(TypeError, match="complex"):
+        json_schema(Odd, "odd")
+    with pytest.raises(MalformedError, match="complex"):
+        read(Odd, {"value": "1"})

@@ -9,7 +9,15 @@ from pathlib import Path
 import pytest
 
 from rrpolicy.finding import Verdict
-from rrpolicy.wording import NOT_FIT, WAIVED, judgement_words, requirements_met, unmet_and, verdict_word
+from rrpolicy.wording import (
+    NOT_FIT,
+    WAIVED,
+    judgement_words,
+    margin_text,
+    requirements_met,
+    unmet_and,
+    verdict_word,
+)
 
 ROOT = Path(__file__).parents[1]
 SENTENCE = re.compile(
@@ -89,3 +97,9 @@ def test_the_words_of_a_page() -> None:
     assert judgement_words(2) == "2 points need judgement"
     assert (unmet_and(), unmet_and("waived until 2099")) == ("not met, and waived", "not met, and waived until 2099")
     assert (NOT_FIT, WAIVED) == ("Not fit for release", "waived")
+
+
+def test_an_infinite_number_has_no_margin():
+    assert margin_text(float("inf"), 2) is None
+    assert margin_text(1, float("inf")) is None
+    assert str(margin_text(3, 2)).startswith("1 above")

@@ -21,7 +21,6 @@ import numpy as np
 
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.attacks.target import (
-    UNLISTED,
     AttackTarget,
     attacked_product,
     count_attack_cells,
@@ -60,11 +59,8 @@ def _attack_attribute(target: AttackTarget, product: Product, sensitive: str) ->
     knows = class_knowledge([name for axis in found.known for name in axis.attributes])
     if not all(map(is_deterministic, axes)):
         return  # no partition: the attacker's knowledge, or the value, is randomised
-    why = counting_obstacle(axes)
-    if why == UNLISTED:
-        why = "released values cannot be listed"
-    elif len(found.sensitive.attributes) > 1:
-        why = "it is released together with another attribute"
+    coupled = "it is released together with another attribute" if len(found.sensitive.attributes) > 1 else ""
+    why = coupled or counting_obstacle(axes)
     if why:
         yield from _undecided_attacks(sensitive, knows, why)
         return

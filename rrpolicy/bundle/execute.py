@@ -90,8 +90,7 @@ def release(  # noqa: PLR0917 each is another thing
     """
     if streams is not None and not streams.test:
         raise ValueError("streams are derived here; only a test may bring its own")
-    if (account is None) != (policy.ledger is None):
-        raise ValueError("a policy with a ledger is released with its ledger account; a policy without one is not")
+    assert (account is None) == (policy.ledger is None)
     plan = current_plan(plan, policy, registry, original, key, elsewhere)
     require_consistent_channel(plan.channel, plan.policy)
     progress("assessing", 0.1)
@@ -227,8 +226,7 @@ def draw_streams(plan: Plan, key: bytes) -> Streams:
     """Return the streams of a draw: bound to the key, the table, the plan and the sampler's path."""
     from rrpolicy.channels.sampling.prng import Streams
 
-    if plan.source_tag is None:
-        raise ValueError("a plan is drawn only with its source tag")
+    assert plan.source_tag is not None
     path = getattr(plan.channel, "sampler", plan.channel.kind)
     return Streams(key, tag_bytes(plan.source_tag), bytes.fromhex(plan.digest().removeprefix("sha256:")), path)
 

@@ -236,8 +236,8 @@ def build_audit_pieces(  # noqa: PLR0917 each is another thing
         ("Original", None if plan.source_tag else "none: each record was randomised before it was sent"),
     ]
     writers = record["writers"]
-    if isinstance(writers, dict):
-        facts += [(f"Written by {name}", version) for name, version in writers.items()]
+    assert isinstance(writers, dict)
+    facts += [(f"Written by {name}", version) for name, version in writers.items()]
     return AuditPageInput(
         findings=(*assessment.findings, *assessment.attained),
         utility=assessment.utility,

@@ -15,7 +15,7 @@ from rrpolicy.bundle.audit import ATTACK_FILE
 from rrpolicy.canonical_json import Day
 from rrpolicy.declarations import Governance
 from rrpolicy.discovery import load_registry
-from rrpolicy.errors import RequirementError, RRPolicyError
+from rrpolicy.errors import PolicyError, RequirementError, RRPolicyError
 from rrpolicy.frozen import replace
 from rrpolicy.governance.ledger.chain import Ledger
 from rrpolicy.governance.ledger.entry import ReleaseEntry
@@ -286,7 +286,7 @@ def _risk_summary(bundle: Path) -> tuple[str | None, tuple[str, ...]]:
         return None, ()
     try:
         panel = parse_report(read_document(path)).protection
-    except (UnreadableError, ValueError, KeyError, TypeError):
+    except (UnreadableError, PolicyError):
         return None, ()
     if panel is None:
         return None, ()

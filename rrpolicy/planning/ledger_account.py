@@ -155,9 +155,6 @@ class BudgetCheck(GatedResult):
 
     def lines(self) -> Iterator[str]:
         """Yield its lines in a plan."""
-        if self.rerun is not None:
-            yield f"the same draw as an entry of {self.ledger}: nothing new is released"
-            return
         names = ", ".join(shortened_list(self.earlier))
         yield f"together with {names}: {self.rule}" if self.earlier else f"{self.ledger}: {self.rule}"
         for each in self.together:
@@ -252,8 +249,7 @@ def draw_id(key: bytes, plan: Plan) -> str:
 
     The key is 256 secret bits; a rerun under it is the same release.
     """
-    if plan.source_tag is None:
-        raise ValueError("a plan is drawn only with its source tag")
+    assert plan.source_tag is not None
     told = _DRAW + plan.digest().encode() + b"\0" + plan.source_tag.encode()
     return "hmac-sha256:" + hmac.new(key, told, hashlib.sha256).hexdigest()
 

@@ -146,8 +146,7 @@ def _ledger_account(made: OpenedPolicy, accounts: LedgerBackend | None) -> Accou
     """Return the ledger that a policy names; None if it names none."""
     if made.policy.ledger is None:
         return None
-    if accounts is None:
-        raise ValueError("a policy with a ledger is planned with the ledger's releases")
+    assert accounts is not None
     return accounts.reading(made.policy, made.registry)
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ import rrpolicy
 from rrpolicy.annotations import check_arguments
 from rrpolicy.api import __all__ as public
 from rrpolicy.estimate.release import Release
+from rrpolicy.plugin_errors.type_checks import check_return_type
 from rrpolicy.verb_options import Threshold
 
 METHODS = [name for name, member in vars(Release).items() if inspect.isfunction(member) and not name.startswith("_")]
@@ -136,3 +139,17 @@ def test_what_does_for_a_type_is_taken():
         assert taken(0.5, 3, names, Fraction(1, 2), date(2027, 1, 1), sure=np.bool_(1))
     with pytest.raises(TypeError, match="missing 3 required positional arguments"):
         taken(0.5)
+
+
+@dataclass
+class Painted:
+    colour: Literal["red", "blue"]
+
+
+def test_the_words_of_a_field_are_told():
+    def paint(colour: str) -> Painted:
+        return Painted(colour)  # type: ignore[arg-type]
+
+    assert check_return_type(Painted, paint)("red") == Painted("red")
+    with pytest.raises(rrpolicy.RefusedError, match="RR413.*`colour` is a str, expected one of red, blue"):
+        check_return_type(Painted, paint)("green")

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 import rrpolicy
+from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
 from rrpolicy.cli.main import main
 from rrpolicy.testing import policy_text
 from tests.survey import SURVEY
@@ -202,3 +203,25 @@ def test_another_table_is_found_by_what_is_kept_with_certainty(tmp_path, capsys)
     assert main(["attack", str(bundle), "--source", str(tmp_path / "people.csv")]) == 0
     assert main(["attack", str(bundle), "--source", str(tmp_path / "other.csv")]) == 1
     assert "not the one that was released" in "".join(capsys.readouterr())
+
+
+def test_a_release_of_another_number_of_records_is_refused(quarters: list[Path]) -> None:
+    third, _, fifth = quarters
+    with pytest.raises(rrpolicy.RequirementError, match="300"):
+        rrpolicy.attack(third, source=f"{fifth}.csv")
+
+
+def test_attacks_on_another_table_are_not_written(quarters: list[Path]) -> None:
+    third, fourth, _ = quarters
+    with pytest.raises(rrpolicy.RequirementError, match="probably a release of another table"):
+        rrpolicy.attack(third, fourth, source=f"{fourth}.csv", write=True)
+    assert not (third / "audit" / "attack.json").exists()
+
+
+def test_a_test_that_decides_nothing_fails() -> None:
+    digest = "sha256:" + "0" * 64
+    undecided = AttackResult("record linkage", "", "", "", AttackOutcome.UNDECIDED, "there are too many sets")
+    for attacks, reason in (((undecided, undecided), "there are too many sets"), ((), "none is known")):
+        (problem,) = AttackReport((digest,), digest, 3, "1", attacks).problems
+        assert problem.code == "RR551"
+        assert problem.message.endswith(f"against this release: {reason}")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from rrpolicy.attacks import run
-from rrpolicy.attacks.averaging import average, coincidence_bound
+from rrpolicy.attacks.averaging import AVERAGING, average, coincidence_bound
 from rrpolicy.attacks.homogeneity import BACKGROUND, HOMOGENEITY
 from rrpolicy.attacks.inference import (
     BY_PERSON,
@@ -22,16 +22,23 @@ from rrpolicy.attacks.inference import (
     person_accuracy,
     record_accuracy,
 )
+from rrpolicy.attacks.intersection import INTERSECTION
 from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.membership import MEMBERSHIP
+from rrpolicy.attacks.multi_release_inference import JOINT_INFERENCE
 from rrpolicy.attacks.reconstruction import RECONSTRUCTION, record_weights
 from rrpolicy.attacks.result import FALSE_ALARM, AttackOutcome, AttackResult
 from rrpolicy.attacks.score_distribution import score_distribution
-from rrpolicy.attacks.target import AttackTarget, count_attack_cells
+from rrpolicy.attacks.target import TOO_LARGE, UNLISTED, AttackTarget, count_attack_cells
+from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.matrix import Matrix
+from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
+from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
@@ -334,3 +341,102 @@ def test_what_cannot_be_released_is_not_as_predicted() -> None:
     n = pa.array([3], pa.int64())
     found = attacked(promised, original, pa.table({"sex": ["F"], "disease": ["flu"], MULTIPLICITY: n}), SMALL)
     assert found[LINKAGE].outcome is AttackOutcome.NOT_AS_PREDICTED
+
+
+WIDE = tuple(f"v{i}" for i in range(1_100))
+WIDE_POLICY = policy_of(
+    [
+        Attribute("one", Role.QUASI_IDENTIFIER, WIDE),
+        Attribute("two", Role.QUASI_IDENTIFIER, WIDE),
+        Attribute("disease", Role.SENSITIVE, DISEASE),
+    ]
+)
+WIDE_PEOPLE = TableInMemory.of(WIDE_POLICY, {"one": [0, 1, 1], "two": [0, 5, 5], "disease": [0, 0, 1]})
+
+
+def product_of(*axes: Any) -> Product:
+    return Product(axes, (), tuple(name for axis in axes for name in axis.attributes), "records/2")
+
+
+def undecided_reasons(promised: Product, original: Any, policy: Any) -> dict[str, str]:
+    """Return the reasons of the attacks that are not run, by attack."""
+    table = draw_tables(promised, original, 1)["data"]
+    found = attacked(promised, original, table, policy)
+    return {name: one.reason for name, one in found.items() if one.outcome is AttackOutcome.UNDECIDED}
+
+
+def test_a_joint_table_of_too_many_cells_is_not_attacked() -> None:
+    drawn = product_of(
+        *(Retention.uniform(a, v, Fraction(1, 2)) for a, v in (("one", WIDE), ("two", WIDE))),
+        Retention.uniform("disease", DISEASE, KEEP_DISEASE),
+    )
+    names = (BY_RECORD, BY_PERSON, LINKAGE, MEMBERSHIP, RECONSTRUCTION)
+    assert undecided_reasons(drawn, WIDE_PEOPLE, WIDE_POLICY) == dict.fromkeys(names, TOO_LARGE)
+    sure = product_of(Identity.of("one", WIDE), Identity.of("two", WIDE), Identity.of("disease", DISEASE))
+    assert {HOMOGENEITY: TOO_LARGE, BACKGROUND: TOO_LARGE}.items() <= undecided_reasons(
+        sure, WIDE_PEOPLE, WIDE_POLICY
+    ).items()
+
+
+def test_sets_that_are_too_many_are_not_attacked() -> None:
+    labels = tuple(f"d{i}" for i in range(30))
+    policy = policy_of([Attribute("sex", Role.QUASI_IDENTIFIER, SEX), Attribute("disease", Role.SENSITIVE, labels)])
+    original = TableInMemory.of(policy, {"sex": [0, 1, 1], "disease": [0, 1, 2]})
+    promised = product_of(Identity.of("sex", SEX), Sets.of("disease", labels, 12))
+    found = undecided_reasons(promised, original, policy)
+    assert found == dict.fromkeys((BY_RECORD, BY_PERSON, MEMBERSHIP, RECONSTRUCTION), UNLISTED)
+    one, other = (target(promised, original, draw_tables(promised, original, s)["data"], policy) for s in (1, 2))
+    assert {attack.name: attack.reason for attack in run.run_across_releases([one, other])} == {
+        AVERAGING: "no randomised attribute is released in both with the same categories",
+        INTERSECTION: "there are too many sets",
+        JOINT_INFERENCE: "it is not released with the same categories, or there are too many sets",
+    }
+
+
+def test_attributes_that_are_recoded_together_are_not_guessed_from_classes() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0, 0, 1], "disease": [0, 0, 1]})
+    together = Recode.by_levels([Domain("sex", SEX), Domain("disease", DISEASE)], [SEX, ("ok", "ill", "ill")])
+    found = undecided_reasons(product_of(together), original, SMALL)
+    coupled = "it is released together with another attribute"
+    assert dict.fromkeys((BY_RECORD, BY_PERSON, HOMOGENEITY, BACKGROUND), coupled).items() <= found.items()
+
+
+def test_a_matrix_that_maps_two_values_to_one_law_is_not_inverted() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0, 0, 1], "disease": [0, 0, 1]})
+    half = (Fraction(1, 2), Fraction(1, 2))
+    flat = Matrix((Domain("sex", SEX),), (category_column("sex", SEX),), (half, half))
+    reasons = undecided_reasons(product_of(flat, Identity.of("disease", DISEASE)), original, SMALL)
+    assert reasons[RECONSTRUCTION].startswith("a matrix cannot be inverted")
+
+
+def test_one_person_cannot_be_distinguished() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0], "disease": [1]})
+    promised = product_of(Retention.uniform("sex", SEX, KEEP_SEX), Retention.uniform("disease", DISEASE, KEEP_DISEASE))
+    found = undecided_reasons(promised, original, SMALL)
+    assert found[MEMBERSHIP] == "there are no two people who could be distinguished"
+
+
+def test_another_number_of_records_is_refused() -> None:
+    original, promised = people(20), channel()
+    table = draw_tables(promised, people(21), 1)["data"]
+    with pytest.raises(RequirementError, match="the number of records differs from the original's"):
+        attacked(promised, original, table)
+
+
+def test_a_release_equal_to_its_expectation_shows_no_repetition() -> None:
+    original = TableInMemory.of(SMALL, {"sex": [0, 1], "disease": [0, 0]})
+    promised = product_of(Retention.uniform("sex", SEX, Fraction(1, 2)), Identity.of("disease", DISEASE))
+    n = pa.array([1, 1], pa.int64())
+    table = pa.table({"sex": ["F", "M"], "disease": ["none", "none"], MULTIPLICITY: n})
+    one = target(promised, original, table, SMALL)
+    assert averaged(one, one).reason == "the first release is its own expectation"
+
+
+def test_axes_that_do_not_fit_one_table_are_averaged_without_the_last() -> None:
+    promised = product_of(
+        Retention.uniform("one", WIDE, Fraction(1, 2)), Retention.uniform("two", WIDE, Fraction(1, 2))
+    )
+    one, other = (
+        target(promised, WIDE_PEOPLE, draw_tables(promised, WIDE_PEOPLE, s)["data"], WIDE_POLICY) for s in (1, 2)
+    )
+    assert averaged(one, other).outcome is AttackOutcome.AS_PREDICTED

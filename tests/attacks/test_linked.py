@@ -11,15 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rrpolicy.attacks import multi_release_inference
+from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.multi_release_inference import (
     JOINT_INFERENCE,
+    NOBODY,
     OTHERWISE,
     best_guesses,
     infer_together,
 )
 from rrpolicy.attacks.result import AttackOutcome
 from rrpolicy.attacks.run import run_across_releases
-from rrpolicy.attacks.target import AttackTarget
+from rrpolicy.attacks.target import TOO_LARGE, AttackTarget
 from rrpolicy.channels.axes.categories import Domain, category_column
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.matrix import Matrix
@@ -163,3 +166,37 @@ def test_releases_that_group_values_otherwise_are_not_linked() -> None:
     moved = TableInMemory.of(one.policy, CODES | {"ill": [(code + 1) % 4 for code in CODES["ill"]]})
     found = run(one, AttackTarget(other.name, other.policy, other.channel, moved, other.read))
     assert (found.outcome, found.reason) == (AttackOutcome.UNDECIDED, OTHERWISE)
+
+
+@pytest.mark.parametrize(
+    ("most", "reason"),
+    [
+        (39, TOO_LARGE),
+        (161, "what several rows may show has more than 1,048,576 combinations"),
+    ],
+)
+def test_too_many_combinations_of_releases_are_not_attacked(
+    monkeypatch: pytest.MonkeyPatch, most: int, reason: str
+) -> None:
+    releases = [of_kind("retention", seed) for seed in range(4)]
+    monkeypatch.setattr(multi_release_inference, "MAX_ATTACK_CELLS", most)
+    assert run(*releases).reason == reason
+
+
+def test_nobody_who_is_alone_is_found_in_several_releases() -> None:
+    rows = CODES | {"ward": [code // 2 for code in CODES["ward"]]}
+    releases = []
+    for seed in (1, 2):
+        one = of_kind("retention", seed)
+        original = TableInMemory.of(one.policy, rows)
+        table = draw_tables(one.channel, original, seed)["data"]
+        releases.append(target(one.channel, original, table, one.policy))
+    assert run(*releases).reason == NOBODY
+
+
+def test_sets_that_do_not_fit_together_are_not_intersected() -> None:
+    one, other = of_kind("sets of 2", 1), of_kind("sets of 2", 2)
+    moved = TableInMemory.of(one.policy, CODES | {"ill": [(code + 1) % 4 for code in CODES["ill"]]})
+    again = AttackTarget(other.name, other.policy, other.channel, moved, other.read)
+    (found,) = intersect([one, again])
+    assert found.reason == OTHERWISE

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from fractions import Fraction
 from itertools import combinations
 from itertools import product as all_of
@@ -12,17 +14,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rrpolicy.attacks import run
+from rrpolicy.attacks import homogeneity, run
 from rrpolicy.attacks.averaging import average
 from rrpolicy.attacks.inference import BY_PERSON, BY_RECORD
 from rrpolicy.attacks.intersection import intersect
 from rrpolicy.attacks.membership import MEMBERSHIP
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.attacks.target import AttackTarget, ListedSets
+from rrpolicy.channels.anatomy.channel import AnatomyChannel
 from rrpolicy.channels.axes.identity import Identity
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.declarations import Role
+from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
@@ -169,3 +173,33 @@ def test_nobody_alone_is_told() -> None:
     releases = [target(promised, original, draw_tables(promised, original, seed)["data"], POLICY) for seed in (1, 2)]
     (found,) = intersect(releases)
     assert found.reason == "no person is unique in the unchanged columns"
+
+
+def dealt() -> tuple[AnatomyChannel, TableInMemory, dict[str, pa.Table]]:
+    """Return a channel that deals records into groups, its table, and what it released."""
+    original = TableInMemory.of(POLICY, {"sex": [0, 1] * 30, "ill": [0, 1, 2, 3] * 15})
+    promised = AnatomyChannel.of(list(POLICY.attributes.values()), "ill", 2)
+    return promised, original, draw_tables(promised, original, 1)
+
+
+def attacks_on_groups(
+    promised: AnatomyChannel, original: TableInMemory, tables: dict[str, pa.Table]
+) -> list[AttackResult]:
+    @contextmanager
+    def read(name: str) -> Iterator[pa.RecordBatchReader]:
+        yield tables[name].to_reader()
+
+    return list(run.run_attacks(AttackTarget("release", POLICY, promised, original, read)))
+
+
+def test_too_many_groups_are_not_attacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert {one.outcome for one in attacks_on_groups(*dealt())} == {AttackOutcome.AS_PREDICTED}
+    monkeypatch.setattr(homogeneity, "MAX_GROUPS", 1)
+    assert {one.reason for one in attacks_on_groups(*dealt())} == {"too many groups"}
+
+
+def test_groups_that_no_channel_deals_are_refused() -> None:
+    promised, original, tables = dealt()
+    fewer = {name: table.slice(1) for name, table in tables.items()}
+    with pytest.raises(RequirementError, match="RR125"):
+        attacks_on_groups(promised, original, fewer)

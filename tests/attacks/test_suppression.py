@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 from fractions import Fraction
 from random import Random
 
@@ -15,6 +16,7 @@ from rrpolicy.attacks.linkage import LINKAGE
 from rrpolicy.attacks.result import AttackOutcome, AttackResult
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.declarations import Role
+from rrpolicy.errors import RequirementError
 from rrpolicy.policy.model import Attribute
 from rrpolicy.source.protocol import MULTIPLICITY
 from rrpolicy.testing import policy_of
@@ -79,3 +81,31 @@ def test_who_shows_another_record_is_found() -> None:
     more = [row | {MULTIPLICITY: row[MULTIPLICITY] + 1} for row in rows]
     found = attacks(promised, original, pa.Table.from_pylist(more, schema=table.schema))
     assert {one.outcome for one in found.values()} == {AttackOutcome.NOT_AS_PREDICTED}
+
+
+def test_a_value_outside_its_domain_is_refused() -> None:
+    original, promised, _, _ = world(3)
+    table = draw_tables(promised, original, 0)["data"]
+    rows = [row | {"ill": "plague"} for row in table.to_pylist()]
+    with pytest.raises(RequirementError, match="a released value lies outside its domain"):
+        attacks(promised, original, pa.Table.from_pylist(rows, schema=table.schema))
+
+
+def test_releases_in_which_records_are_suppressed_are_not_averaged() -> None:
+    original, promised, _, _ = world(3)
+    one = target(promised, original, draw_tables(promised, original, 0)["data"], POLICY)
+    (found,) = run.run_across_releases([one, one])
+    assert found.reason == "not both are drawn record by record"
+
+
+def test_a_channel_of_another_kind_is_not_attacked() -> None:
+    class Other(SuppressionChannel):
+        kind = "other"
+
+    original, promised, _, _ = world(3)
+    other = Other(**{one.name: getattr(promised, one.name) for one in fields(promised)})
+    (found,) = run.run_attacks(target(other, original, draw_tables(promised, original, 0)["data"], POLICY))
+    assert (found.outcome, found.reason) == (
+        AttackOutcome.UNDECIDED,
+        "no attack on a channel of the kind other is known",
+    )

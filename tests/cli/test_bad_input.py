@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import importlib
 import json
+import os
 import random
 import resource
 import subprocess
@@ -19,9 +20,16 @@ from pathlib import Path
 
 import pytest
 
+import rrpolicy
+from rrpolicy.canonical_json import canonical, digest
 from rrpolicy.cli.main import main
+from rrpolicy.discovery import load_registry
 from rrpolicy.error_codes import codes
 from rrpolicy.escaping.printable import visible
+from rrpolicy.frozen import replace
+from rrpolicy.planning.key_storage import parse_secret
+from rrpolicy.planning.plan import Plan
+from rrpolicy.planning.plan_result import randomisation_parameters
 from rrpolicy.testing import policy_text
 
 LDP = '[[privacy]]\nmodel = "local-dp"\nepsilon = 6\nscope = "attribute"\n'
@@ -528,3 +536,117 @@ def test_json_is_all_that_standard_output_holds(arguments, status, bundle, tmp_p
         assert "RR" in output.err
     else:
         assert output.err == ""
+
+
+def resealed(plan: Path, change: Callable[[dict[str, object]], object]) -> None:
+    """Change a plan's document and its digest."""
+    document = json.loads(plan.read_text())
+    change(document)
+    document.pop("file_digest")
+    plan.write_text(json.dumps({**document, "file_digest": digest(canonical(document))}))
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda d: d.update(records="many"), "is not a plan: "),
+        (lambda d: d["origins"].update(sex="nobody"), "contradicts itself"),
+        (lambda d: d.update(records=7), "the plan was changed after it was written"),
+    ],
+)
+def test_a_plan_that_was_edited_with_its_digest_is_refused(folder, capsys, change, expected):
+    plan = folder / "plan.json"
+    assert run("plan", folder / "policy.toml", "--out", plan) == 0
+    resealed(plan, change)
+    assert run("release", plan, "--out", folder / "bundle") == 4
+    assert expected in refused(capsys, "RR401")
+
+
+def test_a_plan_of_another_version_is_stale(folder, capsys, monkeypatch):
+    plan = folder / "plan.json"
+    assert run("plan", folder / "policy.toml", "--out", plan) == 0
+    monkeypatch.setattr(rrpolicy, "__version__", "0.0.1")
+    assert run("release", plan, "--out", folder / "bundle") == 4
+    assert "the plan is stale: rrpolicy or a plugin" in refused(capsys, "RR401")
+
+
+def test_a_plan_of_another_schema_is_refused():
+    with pytest.raises(rrpolicy.RefusedError, match="RR401.*schema"):
+        Plan.from_json({"schema": "rrpolicy.plan/0"}, load_registry(()))
+
+
+def test_a_plan_on_a_full_disk_leaves_nothing(folder, capsys, monkeypatch):
+    before = contents(folder)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert run("plan", folder / "policy.toml", "--out", folder / "plan.json") == 4
+    refused(capsys, "RR408")
+    assert contents(folder) == before
+
+
+def test_a_plan_that_is_broken_off_leaves_no_key(folder, monkeypatch):
+    before = contents(folder)
+
+    def broken(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(KeyboardInterrupt):
+        rrpolicy.plan(folder / "policy.toml", out=folder / "plan.json")
+    assert contents(folder) == before
+
+
+def test_a_passphrase_without_a_key_file_is_refused(folder):
+    for options in ({}, {"out": folder / "plan.json", "key": "env:SECRET"}):
+        with pytest.raises(rrpolicy.PolicyError, match="--key-passphrase protects a key"):
+            rrpolicy.plan(folder / "policy.toml", key_passphrase="secret", **options)
+
+
+def test_a_policy_without_a_file_is_planned_but_not_written(folder):
+    policy = replace(rrpolicy.load_policy(folder / "policy.toml"), files=())
+    with pytest.raises(rrpolicy.PolicyError, match="was not loaded from"):
+        rrpolicy.plan(policy, out=folder / "plan.json")
+    with pytest.raises(rrpolicy.PolicyError, match="was not loaded from"):
+        rrpolicy.release(policy, folder / "bundle")
+    assert not (folder / "plan.json").exists()
+    assert not (folder / "bundle").exists()
+
+
+def test_a_key_of_another_table_is_refused(folder, capsys):
+    keep = 'allocation = "fixed"\nkeep_probability = { sex = "3/4", town = "1/2", salary = "1/2" }\n'
+    (folder / "policy.toml").write_text(POLICY + keep)
+    key = folder / "release.key"
+    assert run("release", folder / "policy.toml", "--out", folder / "one", "--key", key) == 0
+    write(folder, [*rows()[::-1][1:], ["CANARY-x", "F", "A", "1.00", "CANARY-note-x"]])
+    assert run("release", folder / "policy.toml", "--out", folder / "two", "--key", key) == 4
+    assert "the key was made for another source: the table differs" in refused(capsys, "RR403")
+
+
+def test_an_invariant_matrix_of_another_table_is_refused(folder, capsys):
+    write(folder, rows(200))
+    (folder / "people.csv").rename(folder / "others.csv")
+    write(folder, rows())
+    text = POLICY + 'invariant = { sex = "observed" }\nkeep_probability = { sex = "4/5" }\nplan_on = "others.csv"\n'
+    (folder / "policy.toml").write_text(text)
+    assert run("plan", folder / "policy.toml") == 2
+    assert "an invariant matrix would keep the other table's marginal" in refused(capsys, "RR225")
+
+
+def test_a_plan_states_the_parameters_of_each_block(folder):
+    asked = '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = 1\n'
+    (folder / "policy.toml").write_text(POLICY.replace(LDP, asked) + BLOCKS)
+    plan = rrpolicy.plan(folder / "policy.toml").outlook.plan
+    assert plan is not None
+    found = randomisation_parameters(plan)["town"]
+    assert [block["members"] for block in found["blocks"]] == [[0], [1, 2]]
+    assert found["keep_probability"] is None
+
+
+def test_a_secret_is_written_as_the_command_line_names_it():
+    assert [str(parse_secret(text)) for text in ("env:SECRET", "command:pass show x")] == [
+        "env:SECRET",
+        "command:pass show x",
+    ]

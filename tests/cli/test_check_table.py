@@ -612,3 +612,25 @@ name = "generalisation"
 
     assert main(["check-table", str(table), "--policy", str(policy)]) == 1
     assert "fails in 3 of the classes, with 3 units" in capsys.readouterr().out
+
+
+def test_a_policy_without_categories_of_a_column_takes_the_table_s(tmp_path, capsys):
+    """The order of the distance follows from the type of the values, as without a policy."""
+    kinds = POLICY.replace('domain = ["cold", "flu", "HIV"], scale = "ordinal", hierarchy = [', 'domain = "observed" }')
+    start, end = kinds.index("  { airways"), kinds.index("note = ")
+    text = kinds[:start] + kinds[end:]
+    (tmp_path / "policy.toml").write_text(text.replace("hierarchical", "variational").replace("1/5", "1"))
+    found = measured(capsys, write(tmp_path, TABLE), "--policy", tmp_path / "policy.toml")
+    assert [f["code"] for f in found["findings"]] == [
+        "k-anonymity",
+        "l-diversity/distinct",
+        "t-closeness/variational",
+    ]
+
+
+def test_a_subgroup_of_a_column_that_makes_no_class_is_refused(tmp_path, capsys):
+    text = POLICY.replace('where = { age = "20-39" }', 'where = { note = "x" }')
+    (tmp_path / "policy.toml").write_text(text)
+    capsys.readouterr()
+    assert main(["check-table", str(write(tmp_path, TABLE)), "--policy", str(tmp_path / "policy.toml")]) in {2, 3}
+    assert "RR311" in capsys.readouterr().err

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markdown_it import MarkdownIt
 
 import rrpolicy
+from rrpolicy.attacks.result import AttackOutcome, AttackReport, AttackResult
 from rrpolicy.cli.main import main
 from rrpolicy.compliance.citations import CITATIONS
 from rrpolicy.compliance.evidence import load_regime, regime_names
 from rrpolicy.declarations import Context
 from rrpolicy.frozen import field_names
+from tests.survey import SURVEY
 
 
 def test_python_gathers_as_often_as_it_is_asked(bundles):
@@ -146,3 +149,34 @@ def test_what_does_not_verify_is_no_evidence(bundles, tmp_path, capsys):
 def test_no_other_regime_is_known(bundles, capsys):
     assert main(["report", "evidence", str(bundles / "told"), "--for", "gdpr"]) == 2
     assert "one of: dpia, ema-0070, hipaa, iso27559, sp800-188" in capsys.readouterr().err
+
+
+def test_units_and_changes_are_cited(tmp_path, capsys):
+    change = '[[policy.changes]]\nversion = "1.0.0"\nwhat = "source.min_rows"\nwhy = "a small town"\nwho = "steward"\n'
+    text = SURVEY.replace("[source]\n", f"{change}[source]\nmax_records = 3\n").replace("epsilon = 2", "epsilon = 6")
+    (tmp_path / "policy.toml").write_text(text)
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    capsys.readouterr()
+    told = json.dumps([found(tmp_path / "bundle", name, capsys=capsys) for name in regime_names()])
+    assert "has at most 3 records: tested on the table" in told
+    alone = json.dumps([found(tmp_path / "bundle/public", name, capsys=capsys) for name in regime_names()])
+    assert "has at most 3 records: stated by the publisher" in alone
+    assert "Made weaker in 1.0.0, source.min_rows: a small town (steward)" in told
+
+
+def test_a_mean_risk_is_cited(tmp_path, capsys):
+    mean = '[[privacy]]\nmodel = "identity-disclosure"\nthreshold = "1/2"\npercentile = 5\n'
+    (tmp_path / "policy.toml").write_text(SURVEY.replace("[mechanism]", f"{mean}[mechanism]"))
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    capsys.readouterr()
+    told = json.dumps([found(tmp_path / "bundle", name, capsys=capsys) for name in regime_names()])
+    assert "mean link of the 5 % most at risk <= 1/2" in told
+
+
+def test_an_attack_that_was_not_run_is_cited_with_its_reason(bundles, tmp_path):
+    citing, _ = CITATIONS["attack"]
+    undecided = AttackResult("homogeneity", "disease", "", "", AttackOutcome.UNDECIDED, "there are too many sets")
+    digest = "sha256:" + "0" * 64
+    (cited,) = citing(SimpleNamespace(attacked=AttackReport((digest,), digest, 3, "1", (undecided,))))
+    assert "homogeneity (disease)" in cited.text
+    assert "undecided: there are too many sets" in cited.text

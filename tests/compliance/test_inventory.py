@@ -309,3 +309,35 @@ def test_an_attack_that_cannot_be_read_is_said_to_be_so(office, capsys):
     Path("kept/one/audit/attack.json").write_text("{}")
     _, found = listed(capsys)
     assert found["releases"][0]["attacked"].endswith("attack.json cannot be read")
+
+
+@pytest.mark.parametrize("content", [None, "{}", '{"schema": "rrpolicy.report/1"}'])
+def test_a_release_whose_report_cannot_be_read_has_no_grade(office, capsys, content):
+    report = Path("kept/one/audit/report.json")
+    report.unlink()
+    if content is not None:
+        report.write_text(content)
+    _, found = listed(capsys)
+    one, two = found["releases"]
+    assert (one["grade"], one["risks"]) == (None, [])
+    assert two["grade"] is not None
+
+
+def test_what_has_to_be_decided_is_printed_first(office, capsys):
+    (office / "policies/panel.toml").unlink()
+    (office / "policies/broken.toml").write_text("schema = 1\n[policy]\nname = 3\n[attributes]\nx = 1\n")
+    capsys.readouterr()
+    assert run("ledger", "inventory", "policies", "--bundles", "kept", "--today", "2028-02-01") == 1
+    told = capsys.readouterr().out.splitlines()
+    assert told[0].startswith("2 releases, on 2028-02-01; ")
+    assert told[1].startswith("DECIDE: policies/broken.toml cannot be read")
+    assert any(line.startswith("DECIDE survey 1.0.0 as one: the review is due") for line in told)
+    assert not any(line.startswith("never released") for line in told)
+
+
+def test_a_release_whose_policy_is_gone_is_listed_without_its_declarations(office, capsys):
+    (office / "policies/survey.toml").unlink()
+    shutil.rmtree("kept/one")
+    _, found = listed(capsys)
+    one = found["releases"][0]
+    assert (one["label"], one["recipients"], one["review_by"]) == ("one", [], None)

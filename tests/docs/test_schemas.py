@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +64,12 @@ def test_the_policy_schema_is_what_the_command_prints(capsys: pytest.CaptureFixt
     assert main(["export", "schema"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert json.loads((SCHEMAS / "rrpolicy.policy-1.json").read_text()) == printed, "make schemas writes it again"
+
+
+def test_the_schemas_are_written_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", ["artifacts", str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "rrpolicy.artifacts")
+    runpy.run_module("rrpolicy.artifacts", run_name="__main__")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
+        f"rrpolicy.{name}-1.json": (SCHEMAS / f"rrpolicy.{name}-1.json").read_bytes() for name in ARTIFACTS
+    }

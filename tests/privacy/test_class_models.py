@@ -404,3 +404,42 @@ def test_a_channel_states_once_that_it_has_classes():
         channels = {assessor.channel for assessor in model.assessors()}
         expected = {kind.channel for kind in CLASS_CHANNELS if kind.most != 0 or not model.protecting}
         assert channels == expected - ({SuppressionChannel} if model.name == "delta-presence" else set())
+
+
+def test_a_sensitive_attribute_without_categories_is_refused(people):
+    wage = Attribute("wage", Role.SENSITIVE, None)
+    policy = replace(people, attributes={**people.attributes, "wage": wage})
+    refusal = LDiversity().refuses(LDiversityOptions(kind="distinct", l=2, sensitive=("wage",)), policy)
+    assert "'wage' has no domain" in str(refusal)
+
+
+def test_classes_need_each_sensitive_attribute_by_itself(people):
+    whole = table(people, [(0, 0, 0), (1, 1, 1)])
+    asked = requirement_of("l-diversity", kind="distinct", l=2)
+    absent = Product((Identity.of("age", AGES), Identity.of("sex", SEXES)), (), ("age", "sex"))
+    with pytest.raises(PolicyError, match="RR227.*'disease' is not released"):
+        equivalence_classes(asked, absent, whole)
+    domains = (Domain("sex", SEXES), Domain("disease", DISEASES))
+    together = Product(
+        (Identity.of("age", AGES), Recode.by_levels(domains, (SEXES, DISEASES))), (), ("age", "sex", "disease")
+    )
+    with pytest.raises(PolicyError, match="RR227.*is released together with other attributes"):
+        equivalence_classes(asked, together, whole)
+
+
+def test_tuples_are_suppressed_for_one_sensitive_attribute(people):
+    flu = Attribute("flu", Role.SENSITIVE, ("no", "yes"))
+    policy = replace(people, attributes={**people.attributes, "flu": flu})
+    asked = requirement_of("l-diversity", kind="distinct", l=2)
+    (assessor,) = (a for a in LDiversity().assessors() if a.channel is SuppressionChannel)
+    assert assessor.supports(asked, policy, ()) == "records are parted by one sensitive attribute"
+    assert assessor.supports(asked, people, ()) is None
+
+
+def test_a_model_without_a_limit_measures_nothing_without_one():
+    class Bare(ClassModel[KAnonymityOptions]):
+        name = "bare"
+        options = KAnonymityOptions
+        asks = ""
+
+    assert list(Bare().unlimited()) == []

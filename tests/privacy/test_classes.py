@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -14,12 +15,13 @@ from hypothesis import strategies as st
 
 from rrpolicy.privacy.classes import distance as emd
 from rrpolicy.privacy.classes.distance import ValueDistance
-from rrpolicy.privacy.classes.entropy import effective_number, entropy_reaches, sign_of_logarithm
+from rrpolicy.privacy.classes.entropy import DIGITS, effective_number, entropy_reaches, sign_of_logarithm
 from rrpolicy.privacy.classes.histograms import Histograms, largest_ratio, ratio_at_most
 from rrpolicy.privacy.models.k_anonymity import KAnonymity, KAnonymityOptions
 from rrpolicy.privacy.models.l_diversity import DiversityKind, LDiversity, LDiversityOptions
 from rrpolicy.privacy.models.t_closeness import TCloseness, TClosenessOptions
 from rrpolicy.testing import policy_of
+from tests.models import requirement_of
 
 
 @st.composite
@@ -394,3 +396,33 @@ def test_ratios_are_compared_in_integers():
     assert largest_ratio(numerator, denominator, np.array([True, True])) == Fraction(huge + 1, huge + 2)
     assert ratio_at_most(numerator, denominator, Fraction(huge, huge + 1)).tolist() == [True, False]
     assert largest_ratio(numerator, denominator, np.array([False, False])) is None
+
+
+def test_a_sum_of_logarithms_close_to_zero_is_decided_with_more_digits():
+    with localcontext() as context:
+        context.prec = 6 * DIGITS
+        target, (p, q, r, s) = Decimal(3).ln() / Decimal(2).ln(), (1, 0, 0, 1)
+        rest = target
+        while q < 10 ** (DIGITS // 2 + 3):  # convergents of the continued fraction
+            whole = int(rest)
+            (p, r), (q, s) = (whole * p + r, p), (whole * q + s, q)
+            rest = 1 / (rest - whole)
+        expected = p * Decimal(2).ln() - q * Decimal(3).ln()
+    assert sign_of_logarithm([(2, p), (3, -q)]) == (1 if expected > 0 else -1)
+    assert sign_of_logarithm([(2, -p), (3, q)]) == (-1 if expected > 0 else 1)
+
+
+def test_no_class_has_no_effective_number():
+    found = Histograms.of_dense(np.array([[2, 1], [0, 0]]))
+    assert found.least_effective_number(np.array([False, True])) is None
+
+
+@pytest.mark.parametrize("options", [{"c": 0}, {"c": "-1/2"}])
+def test_recursive_diversity_needs_a_positive_factor(options):
+    with pytest.raises(ValueError, match="c must be over 0"):
+        LDiversityOptions.model_validate({"kind": "recursive", "l": 3, **options})
+
+
+def test_a_frequency_and_a_size_imply_the_larger_diversity():
+    assert requirement_of("alpha-k-anonymity", alpha="1/2", k=5).implied_by == 5
+    assert requirement_of("alpha-k-anonymity", alpha="1/10", k=5).implied_by == 10

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -20,7 +21,8 @@ from rrpolicy.declarations import Role
 from rrpolicy.finding import Standing, Verdict
 from rrpolicy.policy.model import Attribute, Requirement
 from rrpolicy.privacy import cells
-from rrpolicy.privacy.anatomy import empirical, posterior_simulation
+from rrpolicy.privacy.anatomy import disclosure as anatomy_disclosure
+from rrpolicy.privacy.anatomy import empirical, posterior_bounds, posterior_simulation
 from rrpolicy.privacy.anatomy.assessors import assessors
 from rrpolicy.privacy.anatomy.empirical import posterior_finding
 from rrpolicy.privacy.anatomy.permanents import MOST_MEMBERS, member_posteriors, permanent_weights
@@ -31,9 +33,9 @@ from rrpolicy.privacy.evidence import CombinationKinds
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models.attribute_disclosure import AttributeDisclosure
 from rrpolicy.source.protocol import MULTIPLICITY
-from rrpolicy.testing import TableInMemory
+from rrpolicy.testing import TableInMemory, policy_of
 from tests.privacy import deals
-from tests.privacy.test_dealt import drawn, policy
+from tests.privacy.test_dealt import QIT, Sink, drawn, policy
 
 DISCLOSURE, *_ = assessors()
 FALSE_ALARM = 5.5
@@ -445,3 +447,59 @@ def test_combinations_with_the_same_shares_are_one():
     assert beside[0] == beside[1]
     assert len(CombinationKinds.of(np.array(halves)).people) == 3
     assert (CombinationKinds.of(np.array(halves)).people == np.array(rows)).all(axis=1).any()
+
+
+@pytest.mark.parametrize(("module", "limit"), [(anatomy_disclosure, "MOST_FRACTIONS"), (posterior_bounds, "MOST")])
+def test_what_takes_too_much_is_bounded(monkeypatch, module, limit):
+    """Without fractions a bound at its limit stays undone; without single stages everybody may be with everybody."""
+    exactly = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="21/44")
+    monkeypatch.setattr(module, limit, 0)
+    found = disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="21/44")
+    assert found.achieved.standing is Standing.UPPER_BOUND
+    assert found.achieved.value >= exactly.achieved.value * (1 - 1e-12)
+    assert disclosure(2, ISSUE, {"sex": "f", "age": "young"}, threshold="1").verdict is Verdict.SATISFIED
+
+
+def test_groups_of_too_many_members_have_no_posteriors():
+    rows = tuple((3,) * (MOST_MEMBERS + 1) for _ in range(2))
+    attributes = [
+        Attribute("sex", Role.QUASI_IDENTIFIER, ("f", "m"), release_as="sex"),
+        Attribute("disease", Role.SENSITIVE, tuple(range(MOST_MEMBERS + 1)), release_as="disease"),
+    ]
+    people = [(g, u) for g, row in enumerate(rows) for u, n in enumerate(row) for _ in range(n)]
+    codes = {"sex": [g for g, _ in people], "disease": [u for _, u in people]}
+    original = TableInMemory.of(policy_of(attributes), codes)
+    channel = AnatomyChannel.of(attributes, "disease", MOST_MEMBERS + 1)
+    assert posterior_finding(channel, original, None) is None  # type: ignore[arg-type]
+
+
+def written_groups(known: int, why: str | None = None) -> tuple[AnatomyChannel, TableInMemory, Sink]:
+    """Return a channel with so many columns besides the value, everybody's the same, its table and its groups."""
+    attributes = [
+        *(
+            Attribute(f"q{i}", Role.QUASI_IDENTIFIER, ("f", "m"), release_as=f"q{i}", assume_unlinkable=why)
+            for i in range(known)
+        ),
+        Attribute("disease", Role.SENSITIVE, ("a", "b", "c"), release_as="disease"),
+    ]
+    codes = {f"q{i}": [0] * 12 for i in range(known)} | {"disease": [0, 1, 2] * 4}
+    original = TableInMemory.of(policy_of(attributes), codes)
+    channel = AnatomyChannel.of(attributes, "disease", 3)
+    sink = Sink()
+    channel.draw(original, Streams.for_tests(1), sink)
+    return channel, original, sink
+
+
+@pytest.mark.parametrize(("known", "why"), [(1, None), (1, "nobody knows it"), (63, None)])
+def test_people_who_are_all_the_same_are_guessed_evenly(known, why):
+    """Of no column, and of so many that their combinations have no number of 62 bits."""
+    finding = posterior_finding(*written_groups(known, why))
+    assert finding is not None
+    assert finding.achieved.value == pytest.approx(1 / 3)
+
+
+def test_a_value_that_is_in_no_domain_is_of_another_table():
+    channel, original, sink = written_groups(1)
+    sink.replace(QIT, "q0", ["x"] * len(pa.concat_tables(sink.parts[QIT])))
+    with pytest.raises(ValueError, match="does not have"):
+        posterior_finding(channel, original, sink)

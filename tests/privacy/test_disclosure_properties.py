@@ -18,10 +18,13 @@ from rrpolicy.channels.axes.matrix import Matrix
 from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.decoders import Block
 from rrpolicy.channels.product.channel import Product
-from rrpolicy.finding import Verdict
+from rrpolicy.finding import Standing, Verdict
 from rrpolicy.frozen import replace
 from rrpolicy.policy.model import Requirement
+from rrpolicy.privacy.disclosure import inference_accuracy as inference
+from rrpolicy.privacy.disclosure import reconstruction
 from rrpolicy.privacy.disclosure.attribute import AttributeRisks, attribute_risks
+from rrpolicy.privacy.disclosure.gradients import FloatRetention
 from rrpolicy.privacy.disclosure.identity import linkage_chances
 from rrpolicy.privacy.disclosure.inference_accuracy import inference_accuracy
 from rrpolicy.privacy.disclosure.minimum_risk import (
@@ -30,9 +33,11 @@ from rrpolicy.privacy.disclosure.minimum_risk import (
     linking_minimum,
     with_common_retention,
 )
+from rrpolicy.privacy.evidence import gather_evidence, is_revealing, split_axes
 from rrpolicy.privacy.model import Order
 from rrpolicy.privacy.models import attribute_disclosure as attribute
 from rrpolicy.privacy.models import identity_disclosure as identity
+from rrpolicy.privacy.protection import guessing
 from tests.models import assessors_of
 
 SEEDS = st.integers(0, 2**32)
@@ -445,3 +450,45 @@ def test_without_the_table_nothing_is_decided(worlds: Any) -> None:
     for model, entry in ((attribute, RISK), (identity, LINK)):
         assert assessors_of(model.NAME)[0].finding(entry, world.channel, 100).verdict is Verdict.UNDECIDED
         assert not assessors_of(model.NAME)[0].accepts(entry, world.channel, 100)
+
+
+@pytest.mark.parametrize("limit", ["MOST_AXES", "BLOCK"])
+def test_memory_changes_no_number(worlds: Any, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    """Many axes are sliced by length instead of by search, and arrays of another shape are made in blocks."""
+    rng, found = Random(11), []
+    for _ in range(12):
+        world = worlds.world(rng, ("identity", "retention", "matrix"))
+        found.append(gather_evidence(world.original, split_axes(world.channel, world.policy, "s")))
+    expected = [inference_accuracy(evidence) for evidence in found]
+    monkeypatch.setattr(reconstruction, limit, 1)
+    for evidence, numbers in zip(found, expected, strict=True):
+        assert inference_accuracy(evidence, most=4) == pytest.approx(numbers, rel=1e-9)
+
+
+def test_what_takes_too_much_is_bounded(worlds: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = worlds.world(Random(3), ("retention",))
+    evidence = gather_evidence(world.original, split_axes(world.channel, world.policy, "s"))
+    axis, counts = evidence.sensitive, evidence.histograms
+    shares, part = counts.sum(axis=0) / counts.sum(), np.arange(counts.shape[1])
+    exact = guessing.guess_from_record(axis, counts, shares, part)
+    assert inference.worst_posterior(evidence) is not None
+    monkeypatch.setattr(inference, "MOST_CELLS", 0)
+    monkeypatch.setattr(guessing, "MOST_WORK", 0)
+    assert inference.worst_posterior(evidence) is None
+    bound = guessing.guess_from_record(axis, counts, shares, part)
+    assert (exact.standing, bound.standing) == (Standing.EXACT, Standing.UPPER_BOUND)
+    assert bound.right.sum() >= exact.right.sum()
+
+
+def test_an_axis_that_is_not_listed_counts_as_revealing() -> None:
+    class Unlisted:
+        kind = "unlisted"
+
+    assert is_revealing(Unlisted())  # type: ignore[arg-type]
+
+
+def test_probabilities_as_doubles_apply_as_fractions_do() -> None:
+    axis = Retention.uniform("a", ("x", "y", "z"), Fraction(2, 3))
+    doubles = FloatRetention.as_it_is(axis)
+    assert doubles.released_size == axis.released_size
+    assert doubles.forward(np.eye(3), 0) == pytest.approx(axis.forward(np.eye(3), 0))

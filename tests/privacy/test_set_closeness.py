@@ -18,6 +18,7 @@ from scipy.optimize import linprog
 
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.axes.retention import Retention
 from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.table import Column
@@ -273,3 +274,20 @@ def test_a_plan_says_what_is_missing_and_what_no_sets_reach(tmp_path: Path, caps
     assert "0.05" in said
 
     assert main(["plan", str(write(tmp_path, "0.8"))]) == 0
+
+
+def test_of_several_attributes_each_distance_is_told() -> None:
+    rows = [{"a": v % 3, "s": v % 5, "t": v % 3} for v in range(15)]
+    labels = tuple(f"t{i}" for i in range(3))
+    axes = (Identity.of("a", ("a0", "a1", "a2")), Sets.of("s", HIERARCHY[0], 2), Sets.of("t", labels, 2))
+    found = closeness.assess(asked(1), Product(axes, (), ("a", "s", "t")), table_of(rows, asked(1), 3))
+    told = {one.name: one.measure.value for one in found.companions}
+    assert found.achieved is not None
+    assert found.achieved.value == max(told["variational t of s"], told["variational t of t"])
+
+
+def test_beside_axes_that_are_randomised_sets_are_not_assessed() -> None:
+    (assessor,) = closeness.assessors()
+    policy = table_of([{"a": 0, "s": 0}], asked(1, "s")).policy
+    assert "retention axes are not" in str(assessor.supports(asked(1, "s"), policy, (Identity, Retention, Sets)))
+    assert assessor.supports(asked(1, "s"), policy, (Identity, Sets)) is None

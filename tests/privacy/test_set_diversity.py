@@ -139,3 +139,14 @@ def test_the_kit_accepts_the_assessor() -> None:
     found = check_assessor(assessor, open_policy(policy), [channel_of(3), channel_of(2)])
 
     assert [f.verdict for f in found] == [Verdict.SATISFIED, Verdict.FAILED]
+
+
+def test_of_two_attributes_drawn_together_one_may_be_named() -> None:
+    domains = (Domain("s", LABELS), Domain("t", ("no", "yes")))
+    axis = Sets(domains, tuple(Column(d.attribute, "set", d.labels, "", d.attribute) for d in domains), 4)
+    made = Product((Identity.of("sex", ("f", "m")), axis), (), ("sex", "s", "t"))
+    for names in (("s",), ("t",), ("s", "t")):
+        found = assess(asked(1, *names), made, 100)
+        bound = single_attribute_diversity(axis, names[0]) if len(names) == 1 else 4
+        assert found.achieved is not None
+        assert found.achieved.value == float(bound)

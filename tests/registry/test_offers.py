@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -16,7 +16,7 @@ from rrpolicy.formats.format import Format
 from rrpolicy.formats.parts import FileSink
 from rrpolicy.hookspecs import hookimpl
 from rrpolicy.mechanism import Mechanism
-from rrpolicy.plugin_errors.type_checks import MEMBERS
+from rrpolicy.plugin_errors.type_checks import MEMBERS, signature_mismatch
 from rrpolicy.plugin_spec import Offer, PluginInfo
 from rrpolicy.privacy.model import Assessor, PrivacyModel
 from rrpolicy.registry import Registry
@@ -116,3 +116,11 @@ def test_a_kind_whose_function_takes_other_arguments_is_refused_by_name(kind, na
     with pytest.raises(RefusedError, match=rf"RR406.*'Odd', whose `{name}` takes \(self\), expected {expected}"):
         _ = registry("rrpolicy_channels", wrong).kinds
     assert registry("rrpolicy_channels", whole).kinds["acme.odd"] is whole
+
+
+def test_a_function_without_a_signature_is_taken_as_it_is() -> None:
+    class Picks(Protocol):
+        def pick(self, first: int) -> int: ...
+
+    assert signature_mismatch(SimpleNamespace(pick=max), Picks) is None
+    assert "`pick` takes" in str(signature_mismatch(SimpleNamespace(pick=lambda: 0), Picks))

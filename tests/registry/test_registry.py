@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 
 import rrpolicy.plugin
+from rrpolicy.channels.axes.identity import Identity
+from rrpolicy.channels.product.channel import Product
+from rrpolicy.declarations import Role
 from rrpolicy.discovery import load_registry
 from rrpolicy.errors import PolicyError, RefusedError
+from rrpolicy.frozen import replace
+from rrpolicy.planning.assess import channel_outline
 from rrpolicy.plugin import hookimpl
 from rrpolicy.plugin_errors.distributions import installed_entry_points
-from rrpolicy.plugin_spec import PluginInfo
+from rrpolicy.plugin_spec import Offer, PluginInfo
+from rrpolicy.policy.model import Attribute
 from rrpolicy.registry import Registry
+from rrpolicy.testing import policy_of
+from tests.models import assessors_of, requirement_of
 
 
 def info(name: str) -> PluginInfo:
@@ -123,3 +131,26 @@ def test_a_distribution_counts_once_by_what_stands_first_on_the_path(tmp_path, m
     assert set(found) == {"rrpolicy", "acme-two"}
     assert [entry.name for entry in found["acme-two"]] == ["a", "b"]
     assert found["acme-two"][0].dist.version == "1.0"
+
+
+def test_an_offer_that_cannot_be_imported_names_its_plugin() -> None:
+    registry = Registry([("one", plugin("rrpolicy_mechanisms", Offer("lost", "acme_nowhere:Lost")))], [info("one")])
+    with pytest.raises(RefusedError, match="RR406: the plugin 'one'.* offers 'lost', which fails: ModuleNotFoundError"):
+        _ = registry.mechanisms["lost"]
+
+
+def test_two_plugins_that_open_one_kind_of_source_are_refused() -> None:
+    core = load_registry().sources["csv"]
+    offers = [("one", plugin("rrpolicy_sources", core)), ("two", plugin("rrpolicy_sources", core))]
+    with pytest.raises(RefusedError, match="RR405: two plugins open '.+': 'one' and 'two'"):
+        _ = Registry(offers, [info("one"), info("two")]).sources
+
+
+def test_two_assessors_of_one_requirement_are_refused() -> None:
+    age = Attribute("age", Role.QUASI_IDENTIFIER, ("young", "old"))
+    policy = policy_of([age])
+    assessors = [replace(assessors_of("k-anonymity")[0], axes=axes, needs=()) for axes in ((), (Identity,))]
+    offers = [(name, plugin("rrpolicy_assessors", one)) for name, one in zip(("one", "two"), assessors, strict=True)]
+    registry = Registry(offers, [info("one"), info("two")])
+    with pytest.raises(RefusedError, match="RR405: two assessors handle 'k-anonymity'.*'one' and 'two'"):
+        registry.assessor(requirement_of("k-anonymity", k=2), policy, channel_outline(Product.of([age], [])))

@@ -423,6 +423,16 @@ def test_dates_are_read_and_nothing_else(tmp_path: Path) -> None:
             rrpolicy.randomize(asked, {"sex": "f", "age": wrong, "ill": "no"})
 
 
+def test_a_questionnaire_on_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(rrpolicy.RefusedError, match="RR408"):
+        planned(tmp_path)
+    assert [p.name for p in tmp_path.iterdir()] == ["policy.toml"]
+
+
 def test_what_stands_in_the_way_is_never_overwritten(tmp_path: Path) -> None:
     (tmp_path / "plan.questionnaire.json").write_text("mine")
     with pytest.raises(rrpolicy.RefusedError, match="RR402"):

@@ -86,3 +86,47 @@ def test_values_of_one_record_are_counted(values, size):
         found.take(part, np.ones(len(part), dtype=np.int64))
 
     assert found.count() == sum(values.count(v) == 1 for v in (0, 1, 2, 3))
+
+
+def test_a_batch_without_rows_changes_nothing(tmp_path):
+    rows = sorted([("f", 0.5, 1, "a"), ("m", 0.5, 1, "a"), ("f", 1.5, 1, "b")], key=lead)
+    n = np.ones(3, np.int64)
+    for name in ("out", "scratch"):
+        (tmp_path / name).mkdir()
+    sink = FolderSink([SPEC], tmp_path / "out", "parquet", tmp_path / "scratch")
+    for batch in (table(rows).to_batches()[0], table(rows).to_batches()[0].slice(0, 0)):
+        sink.write("data", batch, n[: batch.num_rows], sorted_by=2)
+    assert sink.finish()["data"] == written(tmp_path / "at once", rows, n, 10, 2)[0]
+
+
+def test_ties_that_were_spilled_and_some_that_are_still_held_are_written_once(tmp_path, monkeypatch):
+    rows = [("fm"[i % 2], 0.5, 1 + i % 3, "a") for i in range(11)]
+    n = np.ones(len(rows), np.int64)
+    expected = written(tmp_path / "at once", rows, n, 100, 2)[1]
+    monkeypatch.setattr(tie_break, "HELD", 4)
+    assert written(tmp_path / "spilled", rows, n, 2, 2)[1] == expected
+
+
+@pytest.mark.parametrize("sorted_by", [0, 2])
+def test_a_draw_that_ends_early_leaves_no_spilled_rows(tmp_path, monkeypatch, sorted_by):
+    monkeypatch.setattr(tie_break, "HELD", 1)
+    for name in ("out", "scratch"):
+        (tmp_path / name).mkdir()
+    sink = FolderSink([SPEC], tmp_path / "out", "parquet", tmp_path / "scratch")
+    rows = table([("fm"[i % 2], 0.5, 1 + i % 3, "a") for i in range(12)])
+    for batch in rows.to_batches(max_chunksize=3):
+        sink.write("data", batch, np.ones(3, np.int64), sorted_by=sorted_by)
+    sink.abandon()
+    with pytest.raises(ValueError, match="wrote nothing into table 'data'"):
+        FolderSink([SPEC], tmp_path / "out", "parquet", tmp_path / "scratch").finish()
+
+
+def test_a_draw_that_breaks_its_promises_is_refused(tmp_path):
+    sink = FolderSink([SPEC], tmp_path, "parquet", tmp_path)
+    rows = table([("f", 0.5, 1, "a")]).to_batches()[0]
+    sink.write("data", rows, np.ones(1, np.int64), sorted_by=2)
+    with pytest.raises(ValueError, match="cannot be mixed"):
+        sink.write("data", rows, np.ones(1, np.int64), sorted_by=0)
+    with pytest.raises(ValueError, match="other columns than its channel"):
+        sink.write("data", rows.select(["sex", "x"]), np.ones(1, np.int64), sorted_by=2)
+    sink.abandon()

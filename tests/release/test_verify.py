@@ -6,17 +6,29 @@ import csv
 import json
 import os
 import shutil
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import rrpolicy
+from rrpolicy import discovery
+from rrpolicy.bundle import execute
+from rrpolicy.bundle.execute import current_plan
 from rrpolicy.canonical_json import pretty
+from rrpolicy.frozen import replace
+from rrpolicy.planning.policy_opening import open_policy
+from rrpolicy.plugin_spec import Software
 from rrpolicy.serialization import read
-from rrpolicy.verification.outcome import VerificationLevel
+from rrpolicy.source.opening import open_original
+from rrpolicy.verification.outcome import Log, VerificationLevel
+from rrpolicy.verification.records import log_unreadable
 from rrpolicy.verification.verify import verify
 
-from .forging import fill_again, reseal_public, rewrite
+from .forging import fill_again, load, reseal_audit, reseal_public, rewrite
 
 FORMATS = ("parquet", "csv", "duckdb")
 
@@ -466,3 +478,133 @@ def test_where_nothing_is_drawn_no_draw_is_spoken_of(tmp_path, capsys):
         said = capsys.readouterr().out
         assert "conforms: the released counts are those that follow from the original: met" in said
         assert "plausible draw" not in said
+
+
+@pytest.fixture
+def without_reports(monkeypatch):
+    """Find the plugins as they are where the reports are not installed."""
+    installed = discovery.installed_entry_points()
+    fewer = {name: tuple(e for e in entries if e.name != "reports") for name, entries in installed.items()}
+    return lambda: monkeypatch.setattr(discovery, "installed_entry_points", lambda: fewer)
+
+
+def test_without_the_reports_pages_are_undecided_and_none_is_written(copied, without_reports):
+    case = copied("parquet")
+    before = {path: path.read_bytes() for path in case.bundle.rglob("*") if path.is_file()}
+    without_reports()
+    found = verify(case.bundle)
+    assert found.passed, found.problems
+    assert {
+        "public/report.html: no renderer for it is loaded",
+        "audit/report.html: no renderer for it is loaded",
+    } <= set(found.undecided)
+    with pytest.raises(rrpolicy.PolicyError, match="RR257"):
+        rrpolicy.attack(case.bundle, source=case.case.table, write=True)
+    assert {path: path.read_bytes() for path in case.bundle.rglob("*") if path.is_file()} == before
+
+
+def test_level_key_needs_the_key(made, capsys):
+    case = made("parquet")
+    assert run("verify", case.bundle, "--source", case.case.table, "--level", "key") == 2
+    assert "level key needs the key file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "code"),
+    [
+        ("audit/plan.json", lambda d: d.pop("records"), "RR110"),
+        ("audit/findings.json", lambda d: d["findings"].pop(), "RR122"),
+        ("public/release.json", lambda d: d["requirements"][0].update(epsilon=-1), "RR110"),
+        ("public/release.json", lambda d: d["channel"].update(order=[]), "RR118"),
+    ],
+)
+def test_a_record_that_was_edited_and_sealed_again_is_found(copied, name, change, code):
+    case = copied("parquet")
+    path = case.bundle / name
+    if "digest" in load(path):
+        rewrite(path, change)
+    else:
+        document = load(path)
+        change(document)
+        path.write_bytes(pretty(document))
+    reseal_audit(case.bundle)
+    assert code in codes(verify(case.bundle))
+    with pytest.raises(rrpolicy.RequirementError):
+        rrpolicy.attack(case.bundle, source=case.case.table)
+
+
+def test_a_policy_that_extends_a_file_that_is_not_there_is_undecided(copied):
+    case = copied("parquet")
+    path = case.bundle / "audit" / "policy.toml"
+    path.write_text(path.read_text().replace("[source]", 'extends = "elsewhere.toml"\n[source]', 1))
+    reseal_audit(case.bundle)
+    found = verify(case.bundle)
+    assert "the policy as written (it extends a file that is not here)" in found.undecided
+
+
+def test_another_version_may_choose_otherwise(made, monkeypatch):
+    case = made("parquet")
+    monkeypatch.setattr(rrpolicy, "__version__", "99.0.0")
+    found = verify(case.bundle, source=str(case.case.table), key=case.key)
+    assert [text for text in found.undecided if text.startswith("how the mechanism chose: planned by rrpolicy ")]
+
+
+def test_a_full_disk_is_no_fault_of_the_bundle():
+    with pytest.raises(OSError, match="No space left"), log_unreadable(Log()):
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"policy_digest": "sha256:0"}, "the policy changed"),
+        ({"software": Software("0.0.1", ())}, "of another version"),
+        ({"records": 7}, "the table has another number of records"),
+        ({"source_tag": "hmac-sha256:" + "0" * 64}, "the table's values changed, or the key is not the plan's"),
+    ],
+)
+def test_a_plan_that_is_not_of_this_policy_and_table_is_not_drawn(made, tmp_path, change, why):
+    opened = open_policy(made("parquet").case.policy)
+    plan = rrpolicy.plan(made("parquet").case.policy, bound=False).outlook.plan
+    with open_original(opened.policy, opened.registry.sources, tmp_path) as original:
+        assert current_plan(plan, opened.policy, opened.registry, original, bytes(32)).records == 2000
+        with pytest.raises(rrpolicy.RefusedError, match=why):
+            current_plan(replace(plan, **change), opened.policy, opened.registry, original, bytes(32))
+
+
+def test_an_error_of_the_disk_at_the_end_leaves_nothing(case, monkeypatch):
+    def broken(path, target):
+        raise OSError(5, "Input/output error")
+
+    before = sorted(path.name for path in case.folder.iterdir())
+    monkeypatch.setattr(Path, "rename", broken)
+    with pytest.raises(OSError, match="Input/output error"):
+        rrpolicy.release(case.policy, case.folder / "bundle")
+    assert sorted(path.name for path in case.folder.iterdir()) == before
+
+
+def test_a_draw_of_another_number_of_records_is_not_released(case, monkeypatch):
+    true = execute.draw_to_folder
+
+    def fewer(*arguments):
+        return {name: replace(table, rows=table.rows - 1) for name, table in true(*arguments).items()}
+
+    before = sorted(path.name for path in case.folder.iterdir())
+    monkeypatch.setattr(execute, "draw_to_folder", fewer)
+    with pytest.raises(RuntimeError, match="another number of records"):
+        rrpolicy.release(case.policy, case.folder / "bundle")
+    assert sorted(path.name for path in case.folder.iterdir()) == before
+
+
+def test_columns_of_other_types_than_stated_are_found(copied):
+    case = copied("parquet")
+    path = case.bundle / "public" / "data.parquet"
+    table = pq.read_table(path)
+    place = table.schema.names.index("hours")
+    pq.write_table(table.set_column(place, "hours", table.column("hours").cast(pa.string())), path)
+    reseal_public(case.bundle)
+    found = verify(case.bundle / "public")
+    assert any(
+        "its columns are of other types than release.json states: hours" in problem.message
+        for problem in found.problems
+    ), found.problems

@@ -5,15 +5,24 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from fractions import Fraction
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import rrpolicy
+from rrpolicy.cli.main import main
+from rrpolicy.estimate.opening import open_release
+from rrpolicy.frozen import replace
 from rrpolicy.planning.plan import MarginalError
+from rrpolicy.reports import marginals
+from rrpolicy.reports.pairs import pair_panel
+from rrpolicy.reports.public_page import file_size_text
 from rrpolicy.testing import policy_text
+from tests.survey import SURVEY
 
 SAID = "estimates are expected to be worse than assuming equal shares"
 
@@ -58,3 +67,32 @@ def test_a_plan_and_the_audit_say_it_and_the_public_page_does_not(tmp_path, epsi
     assert (SAID in (released.audit / "report.html").read_text()) is useless
     assert SAID not in (released.public / "report.html").read_text()
     assert rrpolicy.verify(released.bundle, source=tmp_path / "people.csv").passed
+
+
+def test_tables_of_wide_columns_are_not_shown(tmp_path, monkeypatch):
+    (tmp_path / "policy.toml").write_text(SURVEY)
+    assert main(["release", str(tmp_path / "policy.toml"), "--out", str(tmp_path / "bundle")]) == 0
+    public = tmp_path / "bundle/public"
+    manifest = open_release(public).manifest
+    assert [panel.attribute for panel in marginals.marginal_panels(public, manifest)] == ["sex", "disease"]
+    monkeypatch.setattr(marginals, "WIDEST", 2)
+    assert [panel.attribute for panel in marginals.marginal_panels(public, manifest)] == ["sex"]
+    strange = replace(manifest, tables=())
+    assert marginals.marginal_panels(public, strange) == ()
+    assert marginals.released_label_counts(public, strange) == {}
+
+
+def test_sizes_of_files_are_told_in_units(tmp_path):
+    assert file_size_text(tmp_path / "nowhere") == ""
+    (tmp_path / "small").write_bytes(bytes(12))
+    assert file_size_text(tmp_path / "small").startswith("12 ")
+    huge = SimpleNamespace(stat=lambda: SimpleNamespace(st_size=5e18))
+    assert re.fullmatch(r"[\d.,e+]+ [A-Z]+", file_size_text(huge))
+
+
+def test_an_error_that_depends_on_data_is_neither_good_nor_rough():
+    panel = pair_panel([MarginalError(("sex",), 0.01, 2), MarginalError(("sex", "age"), None, 6)])
+    known = [MarginalError(("sex",), 0.01, 2), MarginalError(("sex", "age"), 0.01, 6)]
+    assert panel is not None
+    assert MarginalError(("sex", "age"), None, 6).told == "unknown without data"
+    assert panel.usable != pair_panel(known).usable

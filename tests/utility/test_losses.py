@@ -10,14 +10,21 @@ import pytest
 from rrpolicy.channels.axes.categories import Domain
 from rrpolicy.channels.axes.recode import Recode
 from rrpolicy.channels.axes.retention import Retention
+from rrpolicy.channels.axes.sets import Sets
 from rrpolicy.channels.product.channel import Product
 from rrpolicy.channels.suppression.channel import SuppressionChannel
 from rrpolicy.declarations import Role
+from rrpolicy.errors import DataError, PolicyError
 from rrpolicy.finding import Measure
 from rrpolicy.planning.assess import channel_outline
 from rrpolicy.policy.model import Attribute
 from rrpolicy.testing import TableInMemory, open_policy, policy_of, policy_text
 from rrpolicy.testing.draws import draw_release, plan_kit_release
+from rrpolicy.utility.addition_mse import AdditionMSE, AdditionMSEOptions
+from rrpolicy.utility.associations import AssociationOptions, MutualInformationChange
+from rrpolicy.utility.distances import TotalVariation
+from rrpolicy.utility.expected_l2 import ExpectedL2, ExpectedL2Options
+from rrpolicy.utility.interval_overlap import OverlapOptions
 from rrpolicy.utility.losses import (
     NCP,
     ClassificationLoss,
@@ -25,6 +32,10 @@ from rrpolicy.utility.losses import (
     Discernibility,
     TargetOptions,
 )
+from rrpolicy.utility.query_metrics import QueryOptions, RandomQueryError
+from rrpolicy.utility.release_estimates import estimate_shares
+from rrpolicy.utility.simulation import EstimatedMarginal
+from rrpolicy.utility.table_metric import TableMetricOptions
 
 SEX, REGION, FLU = ("f", "m"), ("n", "e", "s", "w"), ("none", "flu", "cold")
 POLICY = policy_of(
@@ -151,3 +162,40 @@ def test_what_cannot_be_told_from_classes_is_refused(options, told):
     found = ClassificationLoss().refuses(TargetOptions.model_validate(options), POLICY)
 
     assert found is None if told is None else told in found
+
+
+WIDE = tuple(f"v{i}" for i in range(1_100))
+WIDE_POLICY = policy_of([Attribute(name, Role.SENSITIVE, WIDE, release_as=name) for name in ("one", "two")])
+WIDE_TABLE = TableInMemory.of(WIDE_POLICY, {"one": [0, 1], "two": [0, 1]})
+
+
+def test_what_no_metric_can_measure_is_refused_with_a_reason():
+    named = TargetOptions.model_validate({"classified": "region"})
+    two = policy_of([*ATTRIBUTES, Attribute("ill", Role.SENSITIVE, FLU, release_as="ill")])
+    assert "2 attributes are sensitive" in str(ClassificationLoss().refuses(TargetOptions(), two))
+    outline = channel_outline(GENERALISED)
+    assert ClassificationLoss().unfit(named, outline.channel, outline.axes) == "'region' is not released unchanged"
+    unknown = QueryOptions.model_validate({"attributes": ("nobody",)})
+    assert "'nobody' is not released with categories" in str(RandomQueryError().refuses(unknown, POLICY))
+    too_many = "the table of two of them has over 1,000,000 cells"
+    assert too_many in str(MutualInformationChange().refuses(AssociationOptions(), WIDE_POLICY))
+    plain = policy_of([Attribute("wage", Role.INSENSITIVE, None, release_as="wage")])
+    assert TotalVariation().refuses(TableMetricOptions(), plain) == "nothing is released with categories"
+    with pytest.raises(ValueError, match="confidence level between 0 and 1"):
+        OverlapOptions.model_validate({"level": "2"})
+
+
+def test_tables_of_too_many_cells_are_not_estimated():
+    assert estimate_shares(None, WIDE_TABLE, ("one", "two")) is None
+    drawn = Product.of(tuple(WIDE_POLICY.attributes.values()), [Retention.uniform("one", WIDE, Fraction(1, 2))])
+    with pytest.raises(DataError, match="RR346"):
+        EstimatedMarginal.of(drawn, WIDE_TABLE, ("one", "two"))
+
+
+def test_errors_of_other_channels_are_unknown():
+    assert ExpectedL2().expected(ExpectedL2Options(), SUPPRESSED, TABLE) is None
+    assert AdditionMSE().expected(AdditionMSEOptions(), SUPPRESSED, TABLE) is None
+    assert AdditionMSE().expected(AdditionMSEOptions(), GENERALISED, TABLE) is None
+    sets = Product.of(ATTRIBUTES, [Sets.of("disease", FLU, 2)])
+    with pytest.raises(PolicyError, match="RR239.*'region' is not released as sets by itself"):
+        AdditionMSE().expected(AdditionMSEOptions.model_validate({"attributes": ("region",)}), sets, TABLE)

@@ -168,7 +168,7 @@ def _release_input(bundle: Path, trusted: Sequence[str]) -> DiffInput:
 def _relocated_problem(problem: Problem, folder: str, shown: str) -> Problem:
     """Return a problem of a policy that was read from another folder, with the caller's name of that folder."""
     words = (None if t is None else t.replace(folder + os.sep, shown) for t in (problem.message, problem.hint))
-    message, hint = words
+    message, hint = (None if t is None else t.replace(folder, f"'{shown.rstrip(':')}'") for t in words)
     place = None if problem.place is None else _relocated_place(problem.place, folder, shown)
     return replace(problem, message=message or "", hint=hint, place=place)
 

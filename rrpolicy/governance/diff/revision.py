@@ -32,7 +32,7 @@ _SAFE = {
 _SETTINGS = ("core.fsmonitor=false", "core.hooksPath=/dev/null", "protocol.allow=never")
 _MAX_FILES = 1000
 """Maximum number of files of one revision that are read."""
-_MAX_BYTES = 60
+_GIT_TIMEOUT_SECONDS = 60
 """Maximum number of seconds for a call of git."""
 
 
@@ -156,10 +156,10 @@ class Revision(Struct, frozen=True):
         here, known = self.repository, {**surroundings, **_SAFE}
         try:
             found = subprocess.run(  # noqa: S603 a fixed command, and names that git takes for no options
-                line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_MAX_BYTES
+                line, input=given, capture_output=True, cwd=here, env=known, check=False, timeout=_GIT_TIMEOUT_SECONDS
             )
         except subprocess.TimeoutExpired as error:  # its settings may name a pipe
-            raise self._unknown(f"git does not respond within {_MAX_BYTES} seconds") from error
+            raise self._unknown(f"git does not respond within {_GIT_TIMEOUT_SECONDS} seconds") from error
         if found.returncode:
             said = found.stderr.decode(errors="replace").strip().splitlines()
             raise self._unknown(said[0].removeprefix("fatal: ") if said else "git has no such revision")

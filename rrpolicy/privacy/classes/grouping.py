@@ -119,8 +119,7 @@ def written_classes(requirement: Requirement, policy: Policy, channel: Channel, 
         TypeError: as `equivalence_classes`.
     """
     kind = _class_channel(channel, requirement.protects(policy))
-    if kind.written is None:
-        raise TypeError(f"the classes of a written release of {channel.kind} are unknown")
+    assert kind.written is not None
     return kind.written(requirement, policy, channel, written)
 
 

@@ -147,8 +147,7 @@ class DeltaPresence(ClassModel[DeltaPresenceOptions]):
         if known is None:
             nothing = ClassOutcome("", Measure(0.0), None)
             return with_population_assumptions(self._conclude(options, [nothing], classes, limited=limited), classes)
-        if known.standing is not Standing.EXACT:
-            raise TypeError("delta-presence needs a reference table")
+        assert known.standing is Standing.EXACT
         records, people, concerned = _with_suppressed(classes, known)
         most = largest_ratio(records, people, concerned)
         inverse = largest_ratio(people, records, concerned)

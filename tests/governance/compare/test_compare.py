@@ -557,3 +557,16 @@ accept = ["domain:sex", "domain:race", "domain:workclass", "parameters:sex", "pa
     assert found.front == (1, 2)
     text = policy.read_text().replace("k = 2", "k = 20")
     as_planned(json.loads(json.dumps(found.to_json()))["candidates"][1], text, tmp_path)
+
+
+def test_of_alike_candidates_the_one_of_the_lowest_risk_is_named():
+    found = made((0.500001, 0.1, 0.01, True), (0.5, 0.1, 0.01, True)).recommended
+    assert found.candidate == 2
+    assert "2 is recommended because its risk is the lowest by a difference within the tie" in found.reason
+
+
+def test_candidates_without_both_numbers_are_not_compared():
+    found = made((0.5, 0.1, 0.0, True), (0.4, 0.1, 0.0, True))
+    found = replace(found, rows=tuple(replace(row, utility={}) for row in found.rows)).recommended
+    assert found.candidate is None
+    assert found.reason == "2 pass, and none has both numbers that they could be compared by."

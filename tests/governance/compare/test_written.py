@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import stat
 from pathlib import Path
@@ -259,3 +260,42 @@ def test_another_file_is_left_alone(policy, tmp_path, capsys):
         assert other.read_bytes() == content
     assert main(["compare", str(policy), "--resume", str(tmp_path / "nowhere" / "kept")]) == 4
     assert "RR407" in capsys.readouterr().err
+
+
+def test_a_cache_of_another_schema_and_one_that_cannot_be_extended_are_refused(policy, tmp_path, monkeypatch):
+    kept = tmp_path / "kept.jsonl"
+    kept.write_text('{"schema": "rrpolicy.other/1", "secret": "00"}\n')
+    with pytest.raises(PolicyError, match="RR560"):
+        rrpolicy.compare(policy, resume=kept)
+    kept.unlink()
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    rrpolicy.compare(policy, expected_rows=100, resume=kept)
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RefusedError, match="RR408"):
+        rrpolicy.compare(policy, expected_rows=200, resume=kept)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"draws": 1}, "1 draws"),
+        ({"vary": {"privacy.0.epsilon": range(1, 400)}}, "more than "),
+        ({"vary": {"privacy.0.epsilon": [{1}]}}, "a policy holds no set|a policy contains no set"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(policy, options, expected):
+    with pytest.raises(PolicyError, match=expected):
+        rrpolicy.compare(policy, expected_rows=100, **options)
+
+
+def test_values_of_every_kind_are_tried_and_equal_ones_once(policy):
+    found = rrpolicy.compare(policy, vary={"privacy.0.epsilon": [2, 2.5, "5/2"]}, expected_rows=100)
+    assert [row.changed for row in found.rows] == [(("privacy.0.epsilon", "2"),), (("privacy.0.epsilon", "2.5"),)]
+    bins = [[16, 30, 65], [16, 45, 65]]
+    found = rrpolicy.compare(policy, vary={"attributes.age.bins": bins}, expected_rows=100)
+    assert [row.changed[0][1] for row in found.rows] == ["[16, 30, 65]", "[16, 45, 65]"]
+    found = rrpolicy.compare(policy, vary={"privacy.0.epsilon": [{"at": 2}]}, expected_rows=100)
+    assert [problem.code for problem in found.rows[0].problems] == ["RR208"]

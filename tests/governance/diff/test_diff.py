@@ -504,3 +504,82 @@ def test_what_releases_a_tiny_table_that_was_refused_is_never_neutral_or_stronge
             missed.append((spec, falls[0], found.effect))
     assert not missed
     assert weaker > 8
+
+
+def test_two_policies_of_a_folder_with_one_name_are_refused(write, tmp_path):
+    write("old/a.toml")
+    write("new/a.toml")
+    write("new/b.toml")
+    with pytest.raises(rrpolicy.PolicyError, match="are both called 'survey'"):
+        rrpolicy.diff(tmp_path / "old", tmp_path / "new")
+
+
+def test_a_folder_without_a_policy_is_refused(write, tmp_path):
+    (tmp_path / "old").mkdir()
+    with pytest.raises(rrpolicy.PolicyError, match="contains no policy and is not a release"):
+        rrpolicy.diff(tmp_path / "old", write("new.toml"))
+
+
+def test_a_release_without_its_audit_folder_is_refused(write, tmp_path):
+    policy = write("survey.toml", WEAKER, ('sex = "4/5", age = "3/5"', 'sex = "3/5", age = "2/5"'))
+    rrpolicy.release(policy, tmp_path / "october", source="demo:survey?records=500")
+    (tmp_path / "october" / "audit" / "audit.json").unlink()
+    with pytest.raises(rrpolicy.PolicyError, match="has no audit/ to read the policy from"):
+        rrpolicy.diff(tmp_path / "october", policy)
+
+
+def test_a_gate_of_other_options_cannot_be_compared(write):
+    gate = '[[utility]]\nmetric = "total-variation"\ndraws = {}\nmax = 0.9\n\n[mechanism]'
+    old, new = (write(f"{draws}.toml", ("[mechanism]", gate.format(draws))) for draws in (20, 30))
+    (change,) = rrpolicy.diff(old, new).comparisons[0].changes
+    assert change.key.startswith("utility/total-variation")
+    assert change.effect.value == "incomparable"
+
+
+def test_a_table_that_cannot_be_read_is_no_price(write):
+    old, new = write("old.toml", WEAKER), write("new.toml")
+    with pytest.raises(rrpolicy.DataError):
+        rrpolicy.diff(old, new, source="nowhere.csv")
+
+
+def test_another_order_of_the_columns_is_neutral(write):
+    sex = 'sex = { role = "quasi-identifier", domain = ["female", "male"] }\n'
+    age = 'age = { role = "quasi-identifier", bins = [16, 30, 45, 65, inf] }\n'
+    (comparison,) = rrpolicy.diff(write("old.toml"), write("new.toml", (sex + age, age + sex))).comparisons
+    (change,) = comparison.changes
+    assert (change.key, change.effect.value) == ("attributes", "neutral")
+    assert list(change.after) == ["person_id", "age", "sex", "hours"]
+
+
+def test_of_a_ledger_that_is_begun_only_the_file_is_compared(write):
+    (comparison,) = rrpolicy.diff(
+        write("old.toml"), write("new.toml", ("[mechanism]", '[ledger]\nfile = "releases.jsonl"\n\n[mechanism]'))
+    ).comparisons
+    assert [change.key for change in comparison.changes] == ["ledger.file"]
+
+
+def test_a_waiver_that_stays_is_no_change(write):
+    gate = ("[mechanism]", '[[utility]]\nmetric = "expected-l2"\nattributes = ["sex"]\nmax = 0.5\n\n[mechanism]')
+    waiver = '[[waivers]]\nfinding = "utility/expected-l2?attributes=sex"\nreason = "r"\napprover = "a"\nuntil = 2097-01-01\n'
+    files = [write(f"{k}.toml", gate, (SOURCE, waiver + SOURCE), ("k = 2", f"k = {k}")) for k in (2, 3)]
+    (comparison,) = rrpolicy.diff(*files).comparisons
+    assert [change.key for change in comparison.changes] == ["privacy/pk-anonymity"]
+
+
+@pytest.mark.parametrize("named", ['sensitive = ["hours"]', ""])
+def test_a_requirement_of_a_column_that_is_dropped_has_no_number_there(write, named):
+    hours = 'hours = { role = "insensitive", assume_unlinkable = "nobody knows them of others" }\n'
+    sensitive = (hours, 'hours = { role = "sensitive", bins = [0, 20, 40, inf] }\n')
+    keep = ('age = "3/5" }', 'age = "3/5", hours = "3/5" }')
+    asked = (
+        "[mechanism]",
+        '[[privacy]]\nmodel = "attribute-disclosure"\nthreshold = "9/10"\n' + named + "\n\n[mechanism]",
+    )
+    old, new = (
+        write("old.toml", WEAKER, sensitive, keep, asked),
+        write("new.toml", WEAKER, (hours, 'hours = { role = "excluded" }\n')),
+    )
+    (comparison,) = rrpolicy.diff(old, new, source="demo:survey?records=500").comparisons
+    assert comparison.prices is not None
+    change = next(c for c in comparison.changes if c.key.startswith("privacy/attribute-disclosure"))
+    assert change.after is None

@@ -10,6 +10,8 @@ import pytest
 import rrpolicy
 from rrpolicy.cli.main import main
 from rrpolicy.errors import PolicyError
+from rrpolicy.governance.diff import revision
+from rrpolicy.policy.folder.root import MAX_FILE_BYTES
 
 BASELINE = ('owner = "survey unit"', 'owner = "survey unit"\nextends = "base/floor.toml"')
 FLOOR = 'schema = 1\n[policy]\nmay_relax = ["assume_unlinkable", "other_columns"]\n[source]\nmin_rows = {}\n'
@@ -275,3 +277,44 @@ def test_a_ledger_that_was_cut_back_is_refused(write, git, tmp_path, capsys):
     ledger.write_bytes(grown)
     assert main(["release", "policies/survey.toml", "--out", "again", "--quiet"]) in {0, 1, 4}
     assert main(["ledger", "verify", str(ledger), "--since", "HEAD~0"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "expected"),
+    [
+        ("notes/y.toml", "title = 'no policy'\n", "its folder 'notes' contains no policy"),
+        ("notes/y.toml", "# " + "x" * MAX_FILE_BYTES, "'notes/y.toml' is larger than 16 MiB"),
+    ],
+)
+def test_a_folder_of_a_revision_without_a_policy_is_refused(write, git, file, content, expected):
+    write("x.toml")
+    write(file, text=content)
+    commit(git)
+    with pytest.raises(PolicyError, match=expected):
+        rrpolicy.diff("HEAD:notes", "x.toml")
+
+
+def test_a_policy_of_a_revision_that_extends_a_file_outside_is_refused(write, git):
+    write("x.toml", ('owner = "survey unit"', 'owner = "survey unit"\nextends = "../elsewhere.toml"'))
+    commit(git)
+    with pytest.raises(PolicyError) as caught:
+        rrpolicy.diff("HEAD:x.toml", write("y.toml"))
+    (problem,) = caught.value.problems
+    assert (problem.code, problem.place and problem.place.file) == ("RR289", "HEAD:x.toml")
+    assert "'../elsewhere.toml' lies outside of 'HEAD'" in problem.message
+
+
+def test_a_policy_of_a_revision_that_is_no_toml_is_told(write, git, capsys):
+    write("x.toml", text="schema = 1\n[policy]\nname = \n")
+    commit(git)
+    write("y.toml")
+    assert main(["diff", "HEAD:x.toml", "y.toml"]) == 2
+    assert "HEAD:x.toml" in capsys.readouterr().err
+
+
+def test_git_that_does_not_respond_is_told(write, git, monkeypatch):
+    write("x.toml")
+    commit(git)
+    monkeypatch.setattr(revision, "_GIT_TIMEOUT_SECONDS", 0)
+    with pytest.raises(PolicyError, match="git does not respond within 0 seconds"):
+        rrpolicy.diff("HEAD:x.toml", "x.toml")

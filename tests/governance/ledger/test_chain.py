@@ -6,6 +6,8 @@ import itertools
 import json
 import multiprocessing
 import os
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ from rrpolicy.errors import RefusedError
 from rrpolicy.governance.ledger.chain import MAX_LINE_BYTES, read_chain
 from rrpolicy.governance.ledger.entry import (
     HistoryJoin,
+    LedgerBudgetEntry,
+    RecallEntry,
     ReleaseEntry,
     ReleaseSettlement,
     entry_hash,
@@ -294,3 +298,49 @@ def test_the_file_keeps_its_mode(ledger):
     ledger.chmod(0o640)
     add(ledger, "d")
     assert ledger.stat().st_mode & 0o777 == 0o640
+
+
+def test_an_entry_that_joins_one_entry_with_itself_is_refused(ledger):
+    before = ledger.read_bytes()
+    with lock_ledger(ledger) as book, pytest.raises(RefusedError, match="joins an entry with itself"):
+        book.append(HistoryJoin(book.ledger.head, (book.ledger.head,), "a test"))
+    assert ledger.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        (lambda head, own: LedgerBudgetEntry(head, None, (), "2026-01-01"), "a budget requires something"),
+        (lambda head, own: RecallEntry(head, own, " ", "board", "2026-01-01"), "a recall has a reason"),
+    ],
+)
+def test_an_entry_without_content_is_not_made(ledger, entry, expected):
+    found = read_ledger(ledger)
+    with pytest.raises(ValueError, match=expected):
+        entry(found.head, next(iter(found.releases)))
+
+
+def test_a_failed_replacement_leaves_the_ledger_as_it_was_and_locked_by_nobody(ledger, monkeypatch):
+    before = ledger.read_bytes()
+
+    def denied(path: Path, target: Path) -> None:
+        raise OSError(13, "Permission denied")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", denied)
+        with lock_ledger(ledger) as book, pytest.raises(RefusedError, match="RR407"):
+            book.append(release(book.ledger.head, "d"))
+    assert ledger.read_bytes() == before
+    add(ledger, "d")
+    assert len(read_ledger(ledger).releases) == 4
+
+
+def test_who_waits_for_a_ledger_says_so_and_follows_the_other(ledger, caplog):
+    with lock_ledger(ledger) as book:
+        waiting = threading.Thread(target=add, args=(ledger, "e"))
+        waiting.start()
+        while "waiting for another release" not in caplog.text:
+            time.sleep(0.01)
+        book.append(release(book.ledger.head, "d"))
+    waiting.join()
+    assert [entry.label for entry in read_ledger(ledger).releases.values()] == list("abcde")

@@ -364,3 +364,37 @@ def test_a_table_is_not_assessed_over_more_cells_than_can_be_looked_at(monkeypat
     monkeypatch.setattr(overlap, "MOST_CELLS", 5)
     (group,) = overlap.combine_releases(parts, LedgerSettings("", "same"), earlier, original).groups  # type: ignore[arg-type]
     assert group.people == 3
+
+
+class Foreign:
+    """An axis of another author's plugin: a matrix that the ledger knows by its columns alone."""
+
+    kind = "foreign"
+
+    def __init__(self, like: Matrix) -> None:
+        self.like = like
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.like, name)
+
+
+def test_an_axis_of_another_plugin_is_composed_by_its_columns():
+    foreign = Foreign(SKEW)
+    one = ReleaseComponent("a release", Product((foreign,), (), ("x",)), 3, {"x": "d"})  # type: ignore[arg-type]
+    assert composition_obstacle(one.channel) is None
+    assert scope_loss(link_same_values([one]).channel).record == ratio(law_of(SKEW))
+    together = scope_loss(link_same_values([one, part(OTHER)]).channel)
+    assert together.record == ratio(law_of(SKEW, OTHER))
+
+
+def test_a_column_that_is_linkable_in_any_release_counts_as_linkable():
+    attributes = [Attribute("z", Role.INSENSITIVE, None, assume_unlinkable=why) for why in (None, "nobody knows it")]
+    parts = [ReleaseComponent("a release", Product.of([a], []), 3, {"z": None}) for a in attributes]
+    for order in (parts, parts[::-1]):
+        assert link_same_values(order).carried == ("z",)
+
+
+@pytest.mark.parametrize("most", [1, 5])
+def test_a_domain_of_too_many_values_is_not_listed(monkeypatch, most):
+    monkeypatch.setattr(composition, "MAX_LABELS", most)
+    assert khatri_rao([SKEW, OTHER]) is None
