@@ -105,8 +105,8 @@ def test_waivers_can_be_left_out_of_account(policy, capsys):
 @pytest.mark.parametrize(
     ("finding", "told"),
     [
-        ("privacy/local-dp", "a [[privacy]] entry is never waived"),
-        ("privacy/pk-anonymity", "a [[privacy]] entry is never waived"),
+        ("privacy/local-dp", "a [[privacy]] entry has no waiver"),
+        ("privacy/pk-anonymity", "a [[privacy]] entry has no waiver"),
         ("utility/expected-l3", "did you mean 'utility/expected-l2'?"),
         ("RR101", "`rrpolicy check` lists the names"),
         ("warning/held-by-one?attribute=nobody", "to be waived"),

@@ -204,7 +204,7 @@ def test_counts_by_person_are_held_against_how_many_records_one_may_have(case: C
 
     found = rrpolicy.plan(policy, rrpolicy.counted(counts_of(table, *by_person)))
     assert found.outlook.assessment.tested
-    with pytest.raises(rrpolicy.DataError, match=r"RR323.*700 units apart in 705 records: 5 exceed 1 a unit"):
+    with pytest.raises(rrpolicy.DataError, match=r"RR323.*distinguishes 700 units in 705 records: 5 exceed 1 a unit"):
         rrpolicy.plan(policy, rrpolicy.counted(counts_of(twice, *by_person)))
 
 

@@ -24,7 +24,7 @@ MODULES = {
     "rrpolicy.plugin.engines": 16,
     "rrpolicy.plugin.solve": 32,
     "rrpolicy.plugin.text": 16,
-    "rrpolicy.plugin.types": 91,
+    "rrpolicy.plugin.types": 92,
 }
 """How many names each may have."""
 ANALYSTS = {("rrpolicy.estimate.release", "Release")}
