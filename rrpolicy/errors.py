@@ -58,7 +58,7 @@ class Problem(Struct, frozen=True):
         expected: the correct form.
         hint: the action to take.
 
-    Example:
+    Examples:
         >>> problem = rrpolicy.Problem("RR203", "no such role", hint="write sensitive")
         >>> problem.code
         'RR203'
@@ -107,7 +107,7 @@ class RRPolicyError(Exception):
         problems: the problems, at least one.
         asked_of: the policy, release or table on the command line, as named there; "" if unknown.
 
-    Example:
+    Examples:
         >>> try:
         ...     rrpolicy.load_policy("nowhere.toml")
         ... except rrpolicy.RRPolicyError as error:
@@ -132,7 +132,7 @@ class RRPolicyError(Exception):
 class RequirementError(RRPolicyError):
     """A requirement fails, cannot be achieved, or is undecided (RR1xx).
 
-    Example:
+    Examples:
         >>> try:
         ...     rrpolicy.release("strict.toml", "strict")
         ... except rrpolicy.RequirementError as error:
@@ -146,7 +146,7 @@ class RequirementError(RRPolicyError):
 class PolicyError(RRPolicyError):
     """The policy or the call is wrong (RR2xx, RR5xx).
 
-    Example:
+    Examples:
         >>> try:
         ...     rrpolicy.open_release("release").crosstab("colour")
         ... except rrpolicy.PolicyError as error:
@@ -160,7 +160,7 @@ class PolicyError(RRPolicyError):
 class DataError(RRPolicyError):
     """The data do not fit the policy (RR3xx, RR5xx).
 
-    Example:
+    Examples:
         >>> try:
         ...     rrpolicy.check("policy.toml", source="nowhere.parquet").require()
         ... except rrpolicy.DataError as error:
@@ -174,7 +174,7 @@ class DataError(RRPolicyError):
 class RefusedError(RRPolicyError):
     """Refused: stale plan, existing bundle, foreign key, missing plugin (RR4xx).
 
-    Example:
+    Examples:
         >>> try:
         ...     rrpolicy.release("policy.toml", "release")
         ... except rrpolicy.RefusedError as error:

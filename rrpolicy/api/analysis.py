@@ -44,7 +44,7 @@ def open_release(path: PathLike, **options: Unpack[OpenReleaseOptions]) -> Relea
         RequirementError: RR133 if a notice in attestations/ recalls it.
         RefusedError: RR404 to RR406 for a plugin.
 
-    Example:
+    Examples:
         >>> rrpolicy.open_release("release").records
         5000
     """
@@ -87,7 +87,7 @@ def compare_estimates(
         PolicyError: RR572 for results that cannot be compared, RR288 for counts that are spread inside groups; as
             `open_release` and as the question.
 
-    Example:
+    Examples:
         >>> rrpolicy.compare_estimates(["release", "second"], "SELECT count(*) FROM release").kind
         'difference'
     """
@@ -110,7 +110,7 @@ def export(bundle: PathLike, program: str, **options: Unpack[ExportOptions]) -> 
         PolicyError: RR278 if there is no such program; as `open_release`.
         RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
 
-    Example:
+    Examples:
         >>> "CREATE" in rrpolicy.export("release", "postgres")
         True
     """
@@ -146,7 +146,7 @@ def what_holds(source: Table, columns: Sequence[str], **options: Unpack[WhatHold
         DataError: RR3xx if the table cannot be read, or lacks a column; RR507 if a column has one category.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
 
-    Example:
+    Examples:
         >>> len(rrpolicy.what_holds("survey.parquet", ["sex", "disease"]).statements) > 0
         True
     """
@@ -173,7 +173,7 @@ def check_table(source: Table, **options: Unpack[CheckTableOptions]) -> TableChe
         DataError: RR3xx if the table cannot be read, or lacks a column.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
 
-    Example:
+    Examples:
         >>> rrpolicy.check_table("survey.parquet", qi=["sex"], sensitive=["disease"], k=2).passed
         True
     """

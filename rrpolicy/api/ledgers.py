@@ -36,7 +36,7 @@ def init_ledger(ledger: PathLike, **options: Unpack[InitLedgerOptions]) -> str:
         PolicyError: RR250 if a policy names no ledger, or two are of one population; RR446; RR2xx for the policies.
         RefusedError: RR411 if there is a file already; RR407, RR408 if it cannot be written.
 
-    Example:
+    Examples:
         >>> rrpolicy.init_ledger("new.jsonl")
         'sha256:...'
     """
@@ -71,7 +71,7 @@ def verify_ledger(ledger: PathLike, **options: Unpack[VerifyLedgerOptions]) -> V
         PolicyError: RR260, RR261, RR284 if a bundle is not a release, or was changed; RR282 if the revision does not
             exist.
 
-    Example:
+    Examples:
         >>> rrpolicy.verify_ledger("releases.jsonl").open
         ()
     """
@@ -104,7 +104,7 @@ def add_to_ledger(ledger: PathLike, bundle: PathLike | None = None, **options: U
         RequirementError: RR130 if the bundle is not the release in the ledger.
         RefusedError: RR440, RR443 for the ledger; RR407, RR408 if it cannot be written; RR404 to RR406 for plugins.
 
-    Example:
+    Examples:
         >>> rrpolicy.add_to_ledger("releases.jsonl", "release", population="survey")
         'sha256:...'
     """
@@ -149,7 +149,7 @@ def inventory(policies: Sequence[PathLike], **options: Unpack[InventoryOptions])
         PolicyError: RR200 if a folder contains no policy.
         RefusedError: RR440, RR443 for a ledger; RR411 if the page is there, RR407, RR408 if it cannot be written.
 
-    Example:
+    Examples:
         >>> len(rrpolicy.inventory(["policy.toml"], bundles=["release"]).releases)
         1
     """
@@ -180,7 +180,7 @@ def show_ledger(ledger: PathLike, **options: Unpack[ShowLedgerOptions]) -> Ledge
     Raises:
         RefusedError: RR440, RR443 for the ledger; RR404 to RR406 for plugins.
 
-    Example:
+    Examples:
         >>> rrpolicy.show_ledger("releases.jsonl").to_json()["schema"]
         'rrpolicy.ledger-shown/1'
     """

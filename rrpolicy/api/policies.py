@@ -54,7 +54,7 @@ def init(source: Table, **options: Unpack[InitOptions]) -> Draft:
         DataError: RR3xx if the table cannot be read; RR317 if it is empty.
         RefusedError: RR404 to RR406 for a plugin; RR408, RR421 for scratch.
 
-    Example:
+    Examples:
         >>> 'model = "k-anonymity"' in rrpolicy.init("survey.parquet", models=["k-anonymity"]).text
         True
     """
@@ -87,7 +87,7 @@ def load_policy(policy: PathLike, *, root: PathLike | None = None) -> Policy:
         PolicyError: RR2xx, every problem of the file and its baselines at once.
         RefusedError: RR404 to RR406 if a plugin that it lists is missing or broken.
 
-    Example:
+    Examples:
         >>> rrpolicy.load_policy("policy.toml").mechanism.name
         'pram'
     """
@@ -114,7 +114,7 @@ def check(policy: PolicyLike, **options: Unpack[CheckOptions]) -> PolicyCheck:
         DataError: RR3xx, everything in the table that the policy does not allow, at once.
         RefusedError: RR404 to RR406 if a plugin is missing or broken; RR410, RR421 as for `plan`.
 
-    Example:
+    Examples:
         >>> rrpolicy.check("policy.toml", source=True).passed
         True
     """
@@ -164,7 +164,7 @@ def plan(policy: PolicyLike, source: Table | None = None, **options: Unpack[Plan
         RefusedError: RR402, RR403 if a file is there already; RR407, RR408 if it cannot be written; RR410 if the table
             changes meanwhile; RR421 if there can be no scratch folder.
 
-    Example:
+    Examples:
         >>> planned = rrpolicy.plan("policy.toml")
         >>> planned.passed, planned.findings[0].model
         (True, 'pk-anonymity')
@@ -196,7 +196,7 @@ def preview(
         DataError: RR3xx as for `plan`.
         RefusedError: as for `plan`; RR402 if there is a file already; RR407, RR408 if it cannot be written.
 
-    Example:
+    Examples:
         >>> rrpolicy.preview("policy.toml", trade_off=False).page
         'plan'
     """
@@ -256,7 +256,7 @@ def compare(*policies: PathLike, **options: Unpack[CompareOptions]) -> Candidate
         RefusedError: as for `plan`; RR553 if the release that is to be written into is signed.
         RequirementError: RR11x if a release is not as its documents state.
 
-    Example:
+    Examples:
         >>> found = rrpolicy.compare("policy.toml", vary={"privacy.0.k": [2, 3]})
         >>> len(found.rows)
         2
@@ -309,7 +309,7 @@ def diff(old: PolicyLike, new: PolicyLike | None = None, **options: Unpack[DiffO
         DataError: RR3xx as for `plan`.
         RefusedError: as for `plan`.
 
-    Example:
+    Examples:
         >>> rrpolicy.diff("policy.toml", "policy.toml").passed
         True
     """
@@ -344,7 +344,7 @@ def packs(*names: str) -> tuple[BaselinePack, ...]:
     Raises:
         PolicyError: RR250 if there is no such pack.
 
-    Example:
+    Examples:
         >>> rrpolicy.packs("ema-0070")[0].name
         'ema-0070'
     """
@@ -368,7 +368,7 @@ def write_pack(name: str, folder: PathLike) -> Path:
         PolicyError: RR250 if there is no such pack.
         RefusedError: RR411 if there is such a file already; RR407, RR408 if it cannot be written.
 
-    Example:
+    Examples:
         >>> rrpolicy.write_pack("ema-0070", "baselines").name
         'ema-0070.toml'
     """
@@ -394,7 +394,7 @@ def run_tests(*policies: PathLike, **options: Unpack[RunTestsOptions]) -> Policy
             no tests.
         RefusedError: RR404 to RR406 for plugins.
 
-    Example:
+    Examples:
         >>> rrpolicy.run_tests("policy.toml").passed
         True
     """
@@ -419,7 +419,7 @@ def counted(table: Table, multiplicity: str = "n") -> CountedTable:
     Raises:
         PolicyError: RR250 if it is not a table.
 
-    Example:
+    Examples:
         >>> rrpolicy.counted("counts.parquet", "n").multiplicity
         'n'
     """
@@ -451,7 +451,7 @@ def sql(policy: PolicyLike, dialect: str, **options: Unpack[SqlOptions]) -> SqlS
             recoded in it; RR591 for a name that cannot be written in it.
         RefusedError: RR404 to RR406 for plugins.
 
-    Example:
+    Examples:
         >>> rrpolicy.sql("policy.toml", "postgres", table="people").counts.lstrip().startswith("SELECT")
         True
     """

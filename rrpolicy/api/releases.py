@@ -62,7 +62,7 @@ def release(what: ReleaseInput, out: PathLike, **options: Unpack[ReleaseOptions]
             due, RR416 if a waiver expired; RR417 if the policy is not approved; RR440 to RR449 for the ledger; RR593 if
             the sink cannot write.
 
-    Example:
+    Examples:
         >>> released = rrpolicy.release("policy.toml", "new", label="2026-11")
         >>> released.public.name, released.key
         ('public', None)
@@ -92,7 +92,7 @@ def open_questionnaire(path: PathLike, **options: Unpack[OpenQuestionnaireOption
         PolicyError: RR521 if the file is not a questionnaire, or was changed.
         RefusedError: RR404 to RR406, RR412 for a plugin.
 
-    Example:
+    Examples:
         >>> rrpolicy.open_questionnaire("asked.questionnaire.json").policy.name
         'asked'
     """
@@ -126,7 +126,7 @@ def randomize(
         PolicyError: RR521 as for `open_questionnaire`.
         DataError: RR522, everything that is wrong with any record, at once; nothing is drawn.
 
-    Example:
+    Examples:
         >>> list(rrpolicy.randomize("asked.questionnaire.json", {"smokes": "yes"}))
         ['smokes']
     """
@@ -160,7 +160,7 @@ def collect(plan: PathLike, table: Table, out: PathLike, **options: Unpack[Colle
         RefusedError: RR401 if policy or plugins are not those of the plan any more; RR523 if the plan was made on a
             table; RR402, RR407, RR408, RR410, RR415, RR416, RR417, RR421, RR441, RR442 as for `release`.
 
-    Example:
+    Examples:
         >>> answers = rrpolicy.randomize("asked.questionnaire.json", [{"smokes": "yes"}] * 300)
         >>> rrpolicy.collect("asked.json", pd.DataFrame(answers), "collected").policy.name
         'asked'
@@ -197,7 +197,7 @@ def verify(bundle: PathLike, **options: Unpack[VerifyOptions]) -> Verification:
         RefusedError: RR403 for a key of another plan; RR404, RR412 for plugins; RR408, RR421 for scratch; RR430 for a
             file that is not a public key; RR440, RR443 for a ledger that cannot be relied on, or does not exist.
 
-    Example:
+    Examples:
         >>> found = rrpolicy.verify("release", source="survey.parquet")
         >>> found.passed, found.level.word
         (True, 'source')
@@ -242,7 +242,7 @@ def archive(bundle: PathLike, out: PathLike, **options: Unpack[ArchiveOptions]) 
         PolicyError: RR260 if it is not a bundle with audit/.
         RefusedError: RR411 if the file is there, RR407 or RR408 if it cannot be written; RR440, RR443 for the ledger.
 
-    Example:
+    Examples:
         >>> "environment" in rrpolicy.archive("release", "release.zip")
         True
     """
@@ -282,7 +282,7 @@ def attack(*bundles: PathLike, **options: Unpack[AttackOptions]) -> AttackReport
         RefusedError: RR553 if the first bundle is to be written into and is signed; RR407 if it cannot be; RR404,
             RR412 for plugins; RR408, RR421 for scratch.
 
-    Example:
+    Examples:
         >>> rrpolicy.attack("release", source="survey.parquet").passed
         True
     """
@@ -317,7 +317,7 @@ def sign(bundle: PathLike, key: PathLike, **options: Unpack[SignOptions]) -> Sig
         PolicyError: RR260 if there is no such release; RR250 for an empty reason; RR2xx for a policy.
         RefusedError: RR430 for the key, RR431 if it has signed the release already; RR407, RR408.
 
-    Example:
+    Examples:
         >>> rrpolicy.sign("release", "steward.pem", passphrase="correct horse").file.name
         'release.dsse.json'
     """
@@ -354,7 +354,7 @@ def evidence(bundle: PathLike, regime: str, **options: Unpack[EvidenceOptions]) 
         RequirementError: RR110 to RR137 if the release does not verify.
         PolicyError: RR250 if there is no such regime, or no audit/ for its page; RR260 if there is no release.
 
-    Example:
+    Examples:
         >>> rrpolicy.evidence("release", "iso27559").evidence.regime
         'iso27559'
     """
@@ -383,7 +383,7 @@ def render(bundle: PathLike, **options: Unpack[RenderOptions]) -> RenderedReport
             bundle; RR259 to RR261, RR284 if there is no readable release, or a file is not the one that was released.
         RefusedError: RR402 if there is a file already; RR407, RR408 if it cannot be written; RR404 for plugins.
 
-    Example:
+    Examples:
         >>> rrpolicy.render("release", page="public").page
         'public'
     """

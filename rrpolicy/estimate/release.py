@@ -135,7 +135,7 @@ class Release:
     def records(self) -> int:
         """Return N.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.records
             5000
@@ -163,7 +163,7 @@ class Release:
         Raises:
             PolicyError: RR262 if there is no such column, RR263 if it has no categories.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.domain("sex")
             ('female', 'male')
@@ -196,7 +196,7 @@ class Release:
                 RR547 for totals that do not fit its categories or one another, RR549 where the publisher kept the
                 weights and neither a weight nor totals are stated.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> people = release.with_design(totals={"sex": {"female": 51000, "male": 49000}})
             >>> people.resolve_target(None)
@@ -212,7 +212,7 @@ class Release:
     def without_design(self) -> Release:
         """Return the release as a table of records, of equal weight; of the population a simple random sample.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> people = release.with_design(totals={"sex": {"female": 51000, "male": 49000}})
             >>> people.without_design().resolve_target(None)
@@ -266,7 +266,7 @@ class Release:
             PolicyError: RR262-RR271 if a name, a value, the condition or the size is wrong, or the released values
                 do not determine the count; RR278 if there is no such estimator.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> table = release.crosstab(by=["sex", "disease"], where="age_group = '65+'")
             >>> table.rows[0].group
@@ -323,7 +323,7 @@ class Release:
             PolicyError: as `crosstab`; RR501 if the categories are others, or so many cannot be unchanged; RR288 if
                 counts are spread inside groups.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> changes = rrpolicy.open_release("second").change_since(release, by="disease")
             >>> changes.keys[0]
@@ -337,7 +337,7 @@ class Release:
     def disaggregate(self) -> Release:
         """Return the release with generalised columns counted by the original categories inside their labels.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.disaggregate().crosstab("sex").by
             ('sex',)
@@ -367,7 +367,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR268 for more than 12 columns.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> [table.by for table in release.cube(["sex", "age_group"]).tables]
             [(), ('sex',), ('age_group',), ('sex', 'age_group')]
@@ -411,7 +411,7 @@ class Release:
             PolicyError: as `crosstab`; RR274 if the column contains no numbers, or is a grouping column as well;
                 RR532 for values or limits that do not fit its categories.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> means = release.mean("hours", by="sex")
             >>> means.keys
@@ -453,7 +453,7 @@ class Release:
         Raises:
             PolicyError: as `mean`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> totals = release.totals("hours", by="disease", where="sex = 'male'")
             >>> len(totals.estimate)
@@ -495,7 +495,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR288 where labels of a column are cut and another one was randomised.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> shares = release.shares(by=["sex", "disease"], within="sex")
             >>> shares.keys[0]
@@ -547,7 +547,7 @@ class Release:
                 a measure is unknown or not defined for this table; RR278 to deflate a table under a condition, or of
                 two columns that one set hides.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> found = release.association("sex", "disease", "cramers_v")
             >>> found.keys
@@ -613,7 +613,7 @@ class Release:
                 be read, RR543 for an outcome that the family is not of, RR544 if the release does not determine it;
                 RR288 if counts are spread inside released groups.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("study")
             >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
             >>> [key["term"] for key in fit.keys]
@@ -642,7 +642,7 @@ class Release:
             PolicyError: as `crosstab`; RR276 if the requested test is not valid, RR288 if labels of a column overlap,
                 RR548 if it is not defined for a survey design.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> test = release.independence("sex", "disease")
             >>> test.method
@@ -691,7 +691,7 @@ class Release:
             PolicyError: as `crosstab`; RR277 for thresholds that are not shares, categories that no column has, or
                 too many candidates; RR288 where labels of a column overlap.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> rules = release.rules(0.3, 0.5, columns=["sex", "disease"])
             >>> rules.to_frame().columns.to_list()[:3]
@@ -739,7 +739,7 @@ class Release:
                 one of their categories, RR277 for text that is not a rule, RR288 if labels of a column overlap; else
                 as `crosstab`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> rules = release.rule("sex = female -> disease = none")
             >>> rules.items
@@ -766,7 +766,7 @@ class Release:
             PolicyError: as `crosstab`; RR247 if a unit may have several records; RR288 if counts are spread inside
                 released groups; RR279 for sets; RR514 for too many cells.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> table = release.replicates(by=["sex", "region"])
             >>> len(table.weights)
@@ -788,7 +788,7 @@ class Release:
         Raises:
             PolicyError: as `crosstab`; RR275 if the formula cannot be read, RR288 where labels of a column overlap.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.loglinear("sex + disease").model.terms
             (('sex',), ('disease',))
@@ -809,7 +809,7 @@ class Release:
         Raises:
             PolicyError: RR269 if the data differ from the manifest. Of the accessor: RR516, RR517.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> frame = release.to_pandas()
             >>> len(frame)
@@ -829,7 +829,7 @@ class Release:
         Raises:
             PolicyError: RR518 if polars is not installed; else as `to_pandas`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.to_polars().height
             5000
@@ -841,7 +841,7 @@ class Release:
     def what_holds(self) -> Holds:
         """Return which analyses of the released data, uncorrected, stay valid, which keep order, and which do not.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> first = release.what_holds().statements[0]
             >>> first.columns, first.verdict
@@ -880,7 +880,7 @@ class Release:
             PolicyError: RR272 for a part that cannot be corrected or is not supported, with the reason; RR508 for a
                 table that cannot be joined; RR532 for limits that do not fit; else as `crosstab`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> answer = release.query("SELECT sex, count(*) AS n FROM release GROUP BY sex ORDER BY sex")
             >>> answer.to_frame().columns.to_list()[:5]
@@ -908,7 +908,7 @@ class Release:
             PolicyError: RR509 for a question that cannot be bootstrapped; RR278 for a column that is not released
                 through a matrix; else as the question.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> found = release.bootstrap(lambda r: r.crosstab("sex", estimator="em"), draws=50)
             >>> found.draws[0].shape  # draws, rows
@@ -934,7 +934,7 @@ class Release:
             PolicyError: RR288 if counts are spread inside groups; RR573 for rows whose covariance is unknown, or too
                 many of them; else as the question.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> found = release.pairwise(lambda r: r.mean("hours", by="age_group"))
             >>> len(found.to_frame())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 import tempfile
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -126,8 +127,16 @@ def shown(function: object) -> str:
 
 
 def told(thing: object, types: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """Yield a docstring as Markdown: sections are lists, of fields with their types."""
-    for line in (inspect.getdoc(thing) or "").splitlines():
+    """Yield a docstring as Markdown: sections are lists, of fields with their types, and examples are code."""
+    text, _, example = (inspect.getdoc(thing) or "").partition("Examples:\n")
+    yield from told_text(text, types)
+    if example:
+        yield from ("**Examples**", "", "```pycon", *textwrap.dedent(example).rstrip().splitlines(), "```")
+
+
+def told_text(text: str, types: Mapping[str, str]) -> Iterator[str]:
+    """Yield a docstring without its examples as Markdown."""
+    for line in text.splitlines():
         entry = re.match(r"^ {4}([\w, `*]+): (.*)$", line)
         if SECTION.match(line):
             yield from (f"**{line[:-1]}**", "")

@@ -209,7 +209,7 @@ def test_suppressed_records_stand_beside_an_exact_0(publish, made):
         "*": (3, 3, 3),
     }
     assert "old,0.0,0.0,0.0,3.0,as released,0" in table.to_csv()
-    assert "bounds that are certain" in table.plot()
+    assert "certain bounds" in table.plot()
     assert "old: 0.000 (0.000 to 3.000); their bounds do not overlap" in table.plot()
 
 

@@ -45,7 +45,7 @@ def signed_by(keys, *names):
 def test_steward_signs_approver_co_signs_auditor_signs_what_was_verified(bundle, keys, capsys):
     assert run("sign", bundle, "--key", keys / "steward.pem") == 0
     assert run("sign", bundle, "--key", keys / "approver.pem") == 0
-    assert "beside 1 before it" in capsys.readouterr().out
+    assert "in addition to 1 before it" in capsys.readouterr().out
 
     assert run("verify", bundle, *signed_by(keys, "steward", "approver")) == 0
     assert run("verify", bundle, "--source", "demo:survey", "--sign-with", keys / "stranger.pem") == 0

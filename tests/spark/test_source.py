@@ -121,7 +121,7 @@ def test_a_table_of_a_catalog_is_read_and_its_units_are_counted(spark: SparkSess
 
     assert public_bytes(theirs.bundle) == public_bytes(ours.bundle)
     spark.sql("INSERT INTO survey.people SELECT * FROM survey.people LIMIT 5")
-    with pytest.raises(DataError, match="'person_id' tells 700 units apart in 705 records: 5 exceed 1 a unit"):
+    with pytest.raises(DataError, match="'person_id' distinguishes 700 units in 705 records: 5 exceed 1 a unit"):
         rrpolicy.plan(policy, source="spark:survey.people")
 
 

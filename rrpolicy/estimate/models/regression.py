@@ -128,7 +128,7 @@ class Regression(Estimates):
         Raises:
             PolicyError: RR542 if a row lacks a covariate, or has a category that the release does not.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("study")
             >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
             >>> fit.predict([{"sex": "male"}]).keys
@@ -165,7 +165,7 @@ class Regression(Estimates):
         For a number, by its slope; for categories, and numbers that are taken for such, for each against the first. The
         records' covariates are estimated from the release, and the error includes that.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("study")
             >>> fit = release.glm("disease ~ sex", "binomial", success=["none"])
             >>> fit.margins().keys

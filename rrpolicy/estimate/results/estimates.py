@@ -96,7 +96,7 @@ class Estimates(Result):
         Raises:
             PolicyError: RR271 for another target; RR247 for the population if a unit may have several records.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.mean("hours", by="sex").se("population").shape
             (2,)
@@ -119,7 +119,7 @@ class Estimates(Result):
         Raises:
             PolicyError: RR271 for another level or target, RR278 for another interval; RR247 as of `se`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.mean("hours", by="sex").conf_int(0.9).shape
             (2, 2)

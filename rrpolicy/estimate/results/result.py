@@ -134,7 +134,7 @@ class Result(ABC):
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas frame; a column that a row sums over is None, several flags are joined by "; ".
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.crosstab("sex").to_frame()["sex"].to_list()
             ['female', 'male']
@@ -156,7 +156,7 @@ class Result(ABC):
         `not_bounded` names the latter, one list per row. A grouping column that is called as a column of results is
         written with ` (group)` after it.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> [row["sex"] for row in release.crosstab("sex").to_dict()["rows"]]
             ['female', 'male']
@@ -191,7 +191,7 @@ class Result(ABC):
             formulas: treatment of text that a spreadsheet would run as a formula; "escape" puts an apostrophe before
                 it, as the CSV files of a release have it, "keep" leaves it as it is.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> print(release.crosstab("sex").to_csv())
             sex,estimate,se,low,high,flags,released
@@ -204,7 +204,7 @@ class Result(ABC):
     def summary(self) -> str:
         """Return the rows as text, with a heading above and the meaning of their flags below.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> print(release.crosstab("sex").summary())
             Estimated counts by sex: ...
@@ -230,7 +230,7 @@ class Result(ABC):
         Raises:
             PolicyError: RR581 if the rows are not of such a column; RR582 if too many categories would share a line.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.crosstab("sex").plot()[:4]
             '<svg'
@@ -247,7 +247,7 @@ class Result(ABC):
         Raises:
             PolicyError: RR580 if Altair is not installed; else as `plot`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> chart = release.crosstab(["sex", "age_group"]).to_altair(facet="sex")
             >>> chart.to_dict()["$schema"]

@@ -177,7 +177,7 @@ class Crosstab(Result):
     def se(self, target: Target | None = None) -> Array:
         """Return the standard error of each estimate; raises as `variance` does.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.crosstab("sex").se().shape
             (2,)
@@ -198,7 +198,7 @@ class Crosstab(Result):
         Raises:
             PolicyError: RR271 for another level or target; RR247 for the population if a unit may have several records.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.crosstab("sex").conf_int(0.99, "population").shape
             (2, 2)
@@ -231,7 +231,7 @@ class Crosstab(Result):
         Raises:
             PolicyError: RR268 if there are more than 4,000 cells, RR288 if the counts are spread; RR247 as `variance`.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.crosstab("sex").covariance().shape
             (2, 2)
@@ -334,7 +334,7 @@ class Crosstab(Result):
     def rows(self) -> tuple[CrosstabRow, ...]:
         """Return the cells, each with its interval and flags; those of labels that no record has are left out.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> [row.group for row in release.crosstab("sex").rows]
             [{'sex': 'female'}, {'sex': 'male'}]

@@ -77,7 +77,7 @@ class Replicates:
         Args:
             statistic: function of (rows,) weights.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> table = release.replicates(by="sex")
             >>> table.variance(lambda weights: weights[0] / weights.sum()) > 0
@@ -101,7 +101,7 @@ class Replicates:
     def to_arrow(self) -> pa.Table:
         """Return an Arrow table with the columns `names`; its metadata contain the scale and its use.
 
-        Example:
+        Examples:
             >>> release = rrpolicy.open_release("release")
             >>> release.replicates(by="sex").to_arrow().column_names[:2]
             ['sex', 'weight']

@@ -133,7 +133,7 @@ def test_where_nothing_is_as_strict_as_the_file_none_is_recommended(policy, caps
 
     assert [row["outcome"] for row in found["candidates"]] == ["passes", "passes"]
     assert found["recommendation"]["candidate"] is None
-    assert "as its file states it" in found["recommendation"]["reason"]
+    assert "in the first one's file" in found["recommendation"]["reason"]
     stricter = told(capsys, policy, "--vary", "privacy.0.threshold=2/5,1/2")
     assert [row["unmet"] for row in stricter["candidates"]] == [[], []]
     graded = [row["protection"]["grade"] for row in stricter["candidates"]]

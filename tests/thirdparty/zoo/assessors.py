@@ -177,15 +177,15 @@ HONEST = {
 NOT_A_LIMIT = {"limit": None, "verdict": None}
 WRONG = {
     "one of two options is passed over": (of_classes(lambda size, options: True), ("however large `k` is required, "
-            "it is met: 'k >= 401, alpha <= 9/10'")),
+            "it is satisfied: 'k >= 401, alpha <= 9/10'")),
     "one of two options is turned round": (of_classes(lambda size, options: size <= options.k), ("is satisfied "
-            "where .* failed, but compare.. returns that it is stronger")),
+            "where .* failed, and compare.. returns that it is stronger")),
     "it reads the table": (by(reading), "it reads the table, but declares that the channel is enough"),
     "it needs the table": (by(lambda r, c, o: of(c) if o.counts("sex") else None), "without the table, assess.. fails: AttributeError"),
     "it never fails": (saying(verdict=Verdict.SATISFIED), "8 is achieved, and a limit of 7.99999 is satisfied, not failed"),
     "it never passes": (saying(verdict=Verdict.FAILED), "8 is achieved, and a limit of 8.00001 is failed, not satisfied"),
     "it fails at the limit": (replace(RIGHT, assess=strict, holds=None), "8 is achieved, and a limit of 8 is failed, not satisfied"),
-    "holds() says otherwise": (replace(RIGHT, holds=lambda *_: True), "holds.. is True, and assess.. says failed"),
+    "holds() says otherwise": (replace(RIGHT, holds=lambda *_: True), "holds.. is True, and assess.. returns failed"),
     "another number each time": (by(lambda r, c, o: Fraction(next(ticks))), "two assessments of one channel differ"),
     "a number without a verdict": (saying(verdict=Verdict.UNDECIDED), "a number without a verdict, or vice versa"),
     "no verdict at all": (saying(verdict=None), "a requirement needs a verdict"),
@@ -202,7 +202,7 @@ WRONG = {
     "coarser is worse": (by(labels), "monotone: with two labels taken together it is failed"),
     "classes pass that do not": (
         replace(RIGHT, per_class=lambda r, p: (PerClass(None, lambda counts: counts[:, 0] > 0, monotone=True, monotone_with_suppression=True),)),
-        "per_class.. lets all classes pass, and assess.. says failed",
+        "per_class.. lets all classes pass, and assess.. returns failed",
     ),
     "the release is another matter": (
         replace(RIGHT, measure=lambda r, p, c, w: replace(assess(r, c, 0), achieved=Measure(7.5))),

@@ -262,5 +262,5 @@ WRONG = {
     "columns in another order": (Backwards, "does not keep the policy's order"),
     "a decoder of another share": (EvenChance, r"draw\(\) releases .* and the decoder yields .*: draw.. does not use its matrix"),
     "the first records in order": (Foremost, r"with 'sex', 'region' = f, n, on average over 100 draws"),
-    "every fourth record in order": (Periodic, "draw() does not use its matrix"),
+    "every fourth record in order": (Periodic, "draw.. does not use its matrix"),
 }  # fmt: skip

@@ -321,7 +321,7 @@ WRONG = {
     "parameters from the table, not announced": (Unannounced, "chosen from the data, and the outline does not announce it"),
     "another plan each time": (Moody, "two plans of one table differ"),
     "another outline each time": (Whimsical, "two outlines of one policy differ"),
-    "a weaker plan than required": (Yielding, "local-dp is not met by the plan: planning must raise"),
+    "a weaker plan than required": (Yielding, "local-dp is not satisfied by the plan: plan must raise"),
     "a plan that fails where it should refuse": (Abrupt, "planning what is impossible, not RequirementError .RR102., fails: ValueError"),
     "undecided is failed": (Impatient, "RequirementError although only the table decides"),
     "undecided is failed, as the policy asks": (ImpatientOfTheTable, ("RequirementError although only the table "
@@ -338,7 +338,7 @@ WRONG = {
     "other axes than outlined": (OtherAxes, "the plan's axes are not the outline's"),
     "another channel than fixed": (OtherThanFixed, "fixes another channel than the one that is planned"),
     "an origin in words": (OriginInWords, "origins are not of `Origin`"),
-    "an origin untold": (Untold, "origins do not state the source of the parameters of .'health', 'region'. come from"),
+    "an origin untold": (Untold, "origins do not state the source of the parameters of .'health', 'region'."),
     "another statistic than announced": (AnnouncingOther, "no origin states that they depend on data"),
     "probabilities in doubles": (Doubles, "plan.. fails: AttributeError: 'float' object"),
     "a parameter of numpy": (OfNumpy, "unrounded contain what a plan cannot contain"),

@@ -207,13 +207,13 @@ def check(kind: type[Amplification]) -> None:
 HONEST = {"amplification": Amplification, "more is stronger": Verbose, "of a share": Shared}
 WRONG = {
     "stronger than itself": (Proud, "'amplification <= 2' is stronger than itself"),
-    "each is stronger than the other": (Eager, "compare.. says stronger of .* and stronger back"),
+    "each is stronger than the other": (Eager, "compare.. returns stronger of .* and stronger back"),
     "now more is stronger, now less": (Absolute, "takes now the greater limit for stronger, now the smaller one|is equal"),
     "all are equal": (Blind, "is equal to .*, of another limit"),
     "an option is not compared": (Forgetful, "is equal to 'amplification <= 2 for 50 % .*describe.. words them differently"),
     "round in a circle": (Circular, "compare.. is not transitive"),
     "the limit is not told": (Vague, "describe.. does not contain the limit 2"),
-    "the same words for different limits": (Rounding, "describe.. says .* of different requirements"),
+    "the same words for different limits": (Rounding, "describe.. returns .* of different requirements"),
     "it fails on a policy without sensitive attributes": (Failing, "refuses.. of a policy .a: quasi-identifier. fails: IndexError"),
     "it refuses without a reason": (Mute, "refuses.. returns a reason, or None"),
     "it cannot be asked": (Refusing, "refuses.. refuses every example of every policy"),
