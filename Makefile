@@ -36,11 +36,11 @@ demo: $(STAMP)  ## check, plan, release, verify and estimate on a survey that is
 test: $(STAMP)  ## the test suite but for what takes long, warnings as errors
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
-test-all: $(STAMP)  ## the whole test suite, as CI runs it; the lines that quick tests run are counted
-	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report= --cov-fail-under=95
+test-all: $(STAMP)  ## the whole test suite, as CI runs it
+	$(BIN)/pytest -n auto --dist worksteal
 
-coverage: $(STAMP)  ## the whole test suite, with the lines and branches that no test runs; half as long again
-	RRPOLICY_COVER_ALL=1 $(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term --cov-fail-under=98.6
+coverage: $(STAMP)  ## the quick tests' lines and branches; RRPOLICY_COVER_ALL=1 counts those of slow tests too
+	$(BIN)/pytest -n auto --dist worksteal --cov --cov-report=term --cov-fail-under=97
 
 golden: $(STAMP)  ## compare bundles, plans, outputs, schemas and public names with what was frozen (two minutes)
 	$(BIN)/python -m tests.golden

@@ -161,7 +161,7 @@ def check_ledger_budget(
         return None
     weighed = account.weigh(plan, original, assessment.findings, draw).require()
     if weighed.uncomposed is not None:
-        log.warning("no composed guarantee: released all the same, because %s", weighed.uncomposed)
+        log.warning("no guarantee for all releases together: released all the same, because %s", weighed.uncomposed)
     return weighed
 
 

@@ -326,7 +326,7 @@ def _composition_sections(record: Mapping[str, Json]) -> Iterator[Section]:
     names = ", ".join(map(str, earlier))
     paragraphs = [f"Earlier releases that may contain the same people: {names}.", f"Composed so: {stated['rule']}."]
     if uncomposed is not None:
-        paragraphs.append(f"No composed guarantee; released all the same, because {uncomposed}.")
+        paragraphs.append(f"No guarantee for all releases together; released all the same, because {uncomposed}.")
     rows = tuple(tuple(str(each[key]) for key in _TOGETHER) for each in requirements if isinstance(each, dict))
     yield Section(TOGETHER, tuple(paragraphs), header=tuple(_TOGETHER.values()), table=rows)
 

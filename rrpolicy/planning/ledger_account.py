@@ -163,13 +163,13 @@ class BudgetCheck(GatedResult):
         if self.problems:
             yield f"the ledger refuses this release ({', '.join(dict.fromkeys(p.code for p in self.problems))})"
         if self.uncomposed is not None:
-            yield f"no composed guarantee: released all the same, because {self.uncomposed}"
+            yield f"no guarantee for all releases together: released all the same, because {self.uncomposed}"
 
 
 def composition_text(each: CompositionEntry) -> str:
     """Return the composed value of an entry of the budget, with the values of the single releases."""
     if each.finding is None:
-        return f"no composed guarantee: {each.unruled}"
+        return f"no guarantee for all releases together: {each.unruled}"
     alone = " and ".join(shortened_list(["?" if value is None else plain_number(value) for value in each.alone]))
     achieved = each.finding.achieved
     number = UNDECIDED if achieved is None else plain_number(achieved.value)

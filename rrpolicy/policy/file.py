@@ -527,7 +527,7 @@ class LedgerTable(PolicyFileTable):
     uncomposed: SingleLineText | None = Field(
         None,
         description="The reason why a release is made that no rule composes with earlier ones; there is then no "
-        "composed guarantee.",
+        "guarantee for all releases together.",
     )
     different_values: int | None = Field(
         None,

@@ -263,7 +263,7 @@ class LedgerView(Struct, frozen=True):
             yield from _aligned_rows([*map(_row_cells, releases)])
             for number, line in enumerate(releases, 1):
                 if line.unruled:
-                    yield f"  {number}: no composed guarantee: {line.unruled}"
+                    yield f"  {number}: no guarantee for all releases together: {line.unruled}"
                 if line.place.recall is not None:
                     recall = line.place.recall
                     yield f"  {number}: recalled on {recall.date} by {recall.by}: {recall.reason}"
