@@ -259,8 +259,8 @@ def _record_posteriors(found: _GroupPosteriors, shares: Array, kind: Ints, peopl
     first, pattern = distinct_row_index(rows)
     distinct = rows[first]
     posterior = member_posteriors(shares[distinct[:, :members, None], distinct[:, None, members:]])
-    # a reduction by columns: max along short rows is slow
-    found.highest[people] = reduce(np.maximum, np.moveaxis(posterior, 2, 0))[pattern]
+    # a reduction by columns: max along short rows is slow; sums of products can exceed 1 in the last digit
+    found.highest[people] = np.minimum(reduce(np.maximum, np.moveaxis(posterior, 2, 0)), 1.0)[pattern]
     place = (who[:, :, None].astype(np.int64) * found.own.shape[1] + values[:, None, :]).reshape(-1)
     every = posterior[pattern].reshape(-1)
     np.add.at(found.expected.reshape(-1), place, every)
